@@ -146,7 +146,8 @@ package final class Backend: Sendable {
             await pool.close()
             if let error = error as? PostgresError {
                 throw BackendError(
-                    .database, "the database refuses the start: \(configuration.advised(error))", cause: error)
+                    .database, "the database refuses the start: \(configuration.advised(error))", cause: error
+                )
             }
             throw error
         }
@@ -317,7 +318,8 @@ package final class Backend: Sendable {
                     throw BackendError(
                         .database,
                         "this database has not yet what version \(BackendSchema.version) of the schema psb needs, without "
-                            + "which the tables cannot be looked at: start makes it if its role may, else the command migrate")
+                            + "which the tables cannot be looked at: start makes it if its role may, else the command migrate"
+                    )
                 }
                 let missing = try await SchemaRights.missing(
                     for: state.role, hasCheckpoints: hasCheckpoints, on: $0)
@@ -344,7 +346,9 @@ package final class Backend: Sendable {
         case .given(let given): return (SigningKeys(try given.set()), nil)
         case .directory(let path):
             let watch = try KeyWatch(
-                KeyFolder(path: path), lifetime: configuration.tokenLifetime, now: environment.now, log: log)
+                KeyFolder(path: path, readFile: environment.readKeyFile),
+                lifetime: configuration.tokenLifetime,
+                now: environment.now, log: log)
             return (watch.keys, watch)
         case .ephemeral:
             log.warning("the signing key is of this run alone: a restart ends every token")

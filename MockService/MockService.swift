@@ -202,7 +202,8 @@ package final class MockService: Sendable {
             let log = log.labelled("replication")
             return Replicator(
                 source: configuration.source, store: state.store, publisher: publisher, frames: frames,
-                servers: servers, poller: poller, log: log, metrics: metrics, config: config, configText: text,
+                servers: servers, poller: poller, log: log, metrics: metrics, config: config,
+                configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
                 heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
                 random: clock.random, warnings: RowWarningLog(log))

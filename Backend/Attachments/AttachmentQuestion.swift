@@ -126,7 +126,8 @@ struct AttachmentQuestion {
             conditions += " AND (\(value) IS NULL"
             if let owner = ValueConversion.ownerText(subject, as: parent.owner.kind) {
                 let isTheirs = Self.isText("\(other).\(parent.owner.quoted)", text(owner))
-                conditions += " OR EXISTS (SELECT FROM \(parent.quoted) AS \(other)"
+                conditions +=
+                    " OR EXISTS (SELECT FROM \(parent.quoted) AS \(other)"
                     + " WHERE \(other).\(parent.id.quoted) = \(value) AND \(isTheirs))"
             }
             conditions += ")"

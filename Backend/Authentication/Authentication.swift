@@ -142,7 +142,9 @@ package struct Authentication: Sendable {
         return Authentication(configuration, ways: ways, log: log, now: environment.now)
     }
 
-    /// Reads session tokens; nil where none are taken. A secret that is read anew is handed to it.
+    /// Reads session tokens; nil where none are taken.
+    ///
+    /// A secret that is read anew is handed to it.
     package var session: SessionAuthenticator? { ways.session }
 
     /// Finds out who a request is from.

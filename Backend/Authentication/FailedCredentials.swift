@@ -25,7 +25,8 @@ package final class FailedCredentials: Sendable {
     ///   - now: seconds of any clock.
     /// - Returns: the problem; 429 in place of a 401 that counts, for whoever has shown too many.
     package func answer(to problem: Problem, of client: IPAddress?, now: Double) -> Problem {
-        guard problem.status == 401, problem.code != Problem.CredentialsCode.tokenExpired.rawValue, let client,
+        guard problem.status == 401, problem.code != Problem.CredentialsCode.tokenExpired.rawValue,
+            let client,
             let seconds = limit.take(Self.name(of: client), now)
         else { return problem }
         return .rateLimited("too many credentials of this client were no good", retryAfter: seconds)

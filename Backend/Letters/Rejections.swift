@@ -85,7 +85,8 @@ package enum Rejections {
     }
 
     private static let names = [
-        "id", "occurred_at", "client_id", "tx_id", "table", "row_id", "error_code", "message", "state", "acked_at",
+        "id", "occurred_at", "client_id", "tx_id", "table", "row_id", "error_code", "message", "state",
+        "acked_at",
     ]
 
     private static func rejection(_ row: [String?]) -> JSON {

@@ -40,15 +40,19 @@ package final class BackendMetrics: Sendable {
         static let keyReuses = Name(
             "ledger_key_reuse_total", help: "Operations under a number that another one had.")
         static let paths = Name(
-            "upload_path_total", ["path"], help: "Transactions that needed one round trip (fast), and others (slow).")
+            "upload_path_total", ["path"],
+            help: "Transactions that needed one round trip (fast), and others (slow).")
         static let acquireSeconds = Name(
             "db_acquire_seconds", bounds: seconds, help: "How long an upload waited for a connection.")
         static let transactionSeconds = Name(
-            "db_tx_seconds", bounds: seconds, help: "How long the database took for the transaction of an upload.")
+            "db_tx_seconds", bounds: seconds,
+            help: "How long the database took for the transaction of an upload.")
         static let retries = Name(
-            "db_retries_total", ["sqlstate"], help: "Failures after which a transaction is tried again at once.")
+            "db_retries_total", ["sqlstate"],
+            help: "Failures after which a transaction is tried again at once.")
         static let errors = Name("db_errors_total", ["class"], help: "Failures by what is done about them.")
-        static let tokens = Name("tokens_minted_total", ["result"], help: "Questions for a token by their answer.")
+        static let tokens = Name(
+            "tokens_minted_total", ["result"], help: "Questions for a token by their answer.")
         static let keySets = Name("jwks_requests_total", help: "Questions for the public keys.")
         static let authFailures = Name(
             "auth_failures_total", ["reason"], help: "Requests that were refused for whom they are from.")
@@ -57,7 +61,8 @@ package final class BackendMetrics: Sendable {
 
         /// Every one of them, in the order of the page.
         static let all = [
-            requests, requestSeconds, bodyBytes, transactions, operations, rejections, replays, keyReuses, paths,
+            requests, requestSeconds, bodyBytes, transactions, operations, rejections, replays, keyReuses,
+            paths,
             acquireSeconds, transactionSeconds, retries, errors, tokens, keySets, authFailures,
         ]
     }
@@ -93,7 +98,8 @@ package final class BackendMetrics: Sendable {
     func count(_ name: Name, _ labels: [String] = [], by count: Int = 1) {
         precondition(labels.count == name.labels.count, "\(name.text) has \(name.labels.count) labels")
         state.withLock { state in
-            let key = Self.key(labels, isKnown: state.counters[name]?[labels] != nil, state.counters[name]?.count)
+            let key = Self.key(
+                labels, isKnown: state.counters[name]?[labels] != nil, state.counters[name]?.count)
             state.counters[name, default: [:]][key, default: 0] += count
         }
     }

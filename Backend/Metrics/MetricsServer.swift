@@ -71,12 +71,14 @@ struct MetricsServer: Sendable {
     /// The page of this moment.
     private func page() async -> String {
         var page = PrometheusPage()
-        page.gauge("build_info", "The version of the program.", [([("version", PackageVersion.current)], "1")])
+        page.gauge(
+            "build_info", "The version of the program.", [([("version", PackageVersion.current)], "1")])
         metrics.write(to: &page)
         let connections = await pool.statistics
         page.gauge("db_pool_size", "The most connections to the database.", [([], String(poolSize))])
         page.gauge(
-            "db_pool_busy", "Connections that are in use.", [([], String(connections.open - connections.idle))])
+            "db_pool_busy", "Connections that are in use.",
+            [([], String(connections.open - connections.idle))])
         page.gauge("db_pool_waiting", "Callers that wait for one.", [([], String(connections.waiting))])
         if let reading = await gauges.reading() { Self.write(reading, to: &page) }
         return page.text
@@ -86,7 +88,8 @@ struct MetricsServer: Sendable {
         page.gauge(
             "dead_letters_open", "Refused uploads that nobody has seen to.", [([], reading.openLetters)])
         page.gauge(
-            "dead_letter_oldest_seconds", "How long ago the oldest of them came.", [([], reading.oldestSeconds)])
+            "dead_letter_oldest_seconds", "How long ago the oldest of them came.",
+            [([], reading.oldestSeconds)])
         if let lag = reading.slotLag {
             page.gauge(
                 "replication_slot_lag_bytes", "The log that the slot furthest behind keeps.", [([], lag)])

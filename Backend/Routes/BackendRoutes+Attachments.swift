@@ -19,7 +19,8 @@ extension BackendRoutes {
     /// - Returns: the answer.
     /// - Throws: `Problem`, and what the service throws.
     func attachment(
-        _ route: AttachmentRoute, of principal: Principal, _ request: HTTPRequest, _ body: any HTTPRequestBody,
+        _ route: AttachmentRoute, of principal: Principal, _ request: HTTPRequest,
+        _ body: any HTTPRequestBody,
         _ requestID: String
     ) async throws -> Answer {
         guard let attachments else { throw Problem.noSuchRoute }

@@ -53,7 +53,8 @@ extension AuthenticationSettings {
         if audiences.isEmpty {
             problems.add(
                 "AUTH_AUDIENCE",
-                "is missing: whom the provider's tokens are for; without it those of any app would be good here")
+                "is missing: whom the provider's tokens are for; without it those of any app would be good here"
+            )
         }
         return Provider(
             keysURL: replacement ?? keys, issuer: issuer ?? project ?? "", audiences: audiences,

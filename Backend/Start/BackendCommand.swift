@@ -139,7 +139,8 @@ package enum BackendCommand {
             group.addTask {
                 // An error means that the stop has come to its end before.
                 guard (try? await poller.sleep(until: budget.end)) != nil else { return }
-                log.error("the stop takes too long: the program ends, and the database rolls back what is left")
+                log.error(
+                    "the stop takes too long: the program ends, and the database rolls back what is left")
                 writer.end()
                 exit(1)
             }

@@ -221,7 +221,8 @@ extension BackendConfiguration {
             problems.read { try reader.number("UPLOADS_WAITING_PER_USER", 0...10_000) } ?? uploadsWaiting
         letters.rows =
             problems.read { try reader.number("DEAD_LETTER_ROWS", 1...1_000_000_000) } ?? letters.rows
-        letters.bytes = problems.read { try reader.number("DEAD_LETTER_BYTES", 1...(1 << 50)) } ?? letters.bytes
+        letters.bytes =
+            problems.read { try reader.number("DEAD_LETTER_BYTES", 1...(1 << 50)) } ?? letters.bytes
         letters.kept =
             problems.read { try reader.duration("DEAD_LETTER_RETENTION", 60...315_360_000) } ?? letters.kept
     }
@@ -244,7 +245,8 @@ extension BackendConfiguration {
             problems.add(
                 "JWT_KEYS_DIR",
                 "is missing: a folder for the signing key, made at the first start; else give "
-                    + "POWERSYNC_PRIVATE_KEY, or in development DEV_EPHEMERAL_KEYS=true for a key of this run alone")
+                    + "POWERSYNC_PRIVATE_KEY, or in development DEV_EPHEMERAL_KEYS=true for a key of this run alone"
+            )
         }
         return .ephemeral
     }

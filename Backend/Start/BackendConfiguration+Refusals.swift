@@ -74,12 +74,14 @@ extension BackendConfiguration {
             problems.add(
                 "AUTH_JWKS_URI",
                 "is missing, and so are SESSION_SECRET and TRUSTED_USER_HEADER: nobody could sign in and get a token; "
-                    + "where tokens are made elsewhere with the key of this backend say UPLOAD_AUDIENCE, theirs")
+                    + "where tokens are made elsewhere with the key of this backend say UPLOAD_AUDIENCE, theirs"
+            )
         } else if acceptedAudiences.isEmpty, !hasOpenUploads {
             problems.add(
                 "UPLOAD_AUDIENCE",
                 "is missing, sync tokens are not accepted, and nobody can sign in (AUTH_JWKS_URI, SESSION_SECRET, "
-                    + "TRUSTED_USER_HEADER): nobody could upload; DEV_TOKENS=true gives everybody a token that may")
+                    + "TRUSTED_USER_HEADER): nobody could upload; DEV_TOKENS=true gives everybody a token that may"
+            )
         }
     }
 }

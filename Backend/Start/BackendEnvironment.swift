@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// What the backend takes from outside beside its configuration: the time and chance.
+/// What the backend takes from outside beside its configuration: the time, chance and files of keys.
 package struct BackendEnvironment: Sendable {
     /// Seconds since 1970.
     package var now: @Sendable () -> Double
@@ -12,6 +12,8 @@ package struct BackendEnvironment: Sendable {
     package var random: @Sendable () -> Double
     /// A name that nothing else has, a UUID in lower case.
     package var uniqueName: @Sendable () -> String
+    /// How files in the folder of keys are read.
+    package var readKeyFile = KeyFolder.readFile
 
     /// Makes an environment of its sources; the defaults are the system's.
     package init(

@@ -129,7 +129,8 @@ package struct DatabaseTLS: Sendable, Hashable {
         // Words of libpq and OpenSSL; that another failure has them, too, costs a needless sentence alone.
         let words = error.message.lowercased()
         guard ["ssl", "certificate", "tls"].contains(where: { words.contains($0) }) else { return nil }
-        return "the server is checked by \(authorities ?? "no authority, none was found"): for an authority of your own "
+        return
+            "the server is checked by \(authorities ?? "no authority, none was found"): for an authority of your own "
             + "put sslrootcert=FILE into DATABASE_URI; a lower sslmode, which proves nothing, wants "
             + "DATABASE_TLS_INSECURE=true"
     }

@@ -183,7 +183,8 @@ private struct TableMapReader {
         }
         guard table.owner != nil else {
             throw BackendError(
-                .tableMap, "\(source) \(place): rows of \(name) are nobody's: name its owner, or leave this out")
+                .tableMap,
+                "\(source) \(place): rows of \(name) are nobody's: name its owner, or leave this out")
         }
     }
 

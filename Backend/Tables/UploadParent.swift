@@ -34,7 +34,8 @@ extension UploadTables {
             return "clients do not write \(column.name), so it names no parent"
         }
         guard column.type == parent.id.type else {
-            return "\(column.name) is of type \(column.type), and the ids of \(table.schema).\(table.table) are "
+            return
+                "\(column.name) is of type \(column.type), and the ids of \(table.schema).\(table.table) are "
                 + parent.id.type
         }
         return nil
@@ -98,7 +99,8 @@ extension UploadTables {
             guard isRunning || catalog.tables[name]?.mayHoldRows == true else {
                 throw fail(
                     member.table,
-                    "the database role may not hold rows of \(name.schema).\(name.table): GRANT UPDATE on a column of it")
+                    "the database role may not hold rows of \(name.schema).\(name.table): GRANT UPDATE on a column of it"
+                )
             }
             parents.append(parent)
         }

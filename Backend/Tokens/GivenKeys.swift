@@ -32,10 +32,9 @@ package struct GivenKeys: Sendable, Hashable {
         self.publicName = publicName
     }
 
-    /// Reads the settings of such keys.
+    /// Reads the settings of such keys; nil where no private key is given.
     ///
     /// - Parameter reader: the environment.
-    /// - Returns: the keys; nil where no private key is given.
     /// - Throws: `BackendError` with `.configuration`.
     init?(_ reader: EnvironmentReader) throws(BackendError) {
         func only(
@@ -46,7 +45,8 @@ package struct GivenKeys: Sendable, Hashable {
                 if let value { set.append((name: name, text: value)) }
             }
             guard set.count < 2 else {
-                throw .setting(set[0].name, "and \(set[1].name) are two names of one setting: give one of them")
+                throw .setting(
+                    set[0].name, "and \(set[1].name) are two names of one setting: give one of them")
             }
             return set.first
         }

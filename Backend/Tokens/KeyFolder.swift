@@ -41,11 +41,27 @@ package struct KeyFolder: Sendable {
     /// The most keys.
     private static let mostKeys = 100
 
+    /// Reads a file by its path.
+    package typealias ReadFile = @Sendable (String) throws -> [UInt8]
+
     /// The folder, which need not exist yet, in one that does.
     package let path: String
+    private let contents: ReadFile
 
     /// Names a folder.
-    package init(path: String) { self.path = path }
+    ///
+    /// - Parameters:
+    ///   - path: where it is.
+    ///   - readFile: reads one of its files.
+    package init(path: String, readFile: @escaping ReadFile = KeyFolder.readFile) {
+        self.path = path
+        contents = readFile
+    }
+
+    /// Reads a file that is no longer than keys are.
+    package static let readFile: ReadFile = { path in
+        Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
 
     /// Reads all keys.
     ///
@@ -190,7 +206,7 @@ package struct KeyFolder: Sendable {
             throw BackendError(.keys, "\(name) in \(path) is gone, or longer than \(Self.mostBytes) bytes")
         }
         do {
-            return Array(try Data(contentsOf: URL(fileURLWithPath: path + "/" + name)))
+            return try contents(path + "/" + name)
         } catch {
             throw BackendError(.keys, "\(name) in \(path) cannot be read: \(error)", cause: error)
         }

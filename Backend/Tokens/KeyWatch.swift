@@ -76,7 +76,9 @@ package final class KeyWatch: Sendable {
     /// - Returns: whether it was looked at.
     package func lookForUnknown(on poller: Poller) async -> Bool {
         let mayLook = state.withLock { state in
-            guard !state.isLooking, ContinuousClock.now - state.lastLook >= Self.shortest else { return false }
+            guard !state.isLooking, ContinuousClock.now - state.lastLook >= Self.shortest else {
+                return false
+            }
             // At once: several may ask for the same.
             state.lastLook = .now
             return true

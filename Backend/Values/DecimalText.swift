@@ -80,7 +80,9 @@ package struct DecimalText: Sendable, Hashable {
     package static func isNumber(_ text: String) -> Bool {
         var (digits, points, isPlain) = (0, 0, text.utf8.count <= limit)
         var rest = text.utf8[...]
-        if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+        if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
+            rest.removeFirst()
+        }
         for byte in rest where isPlain {
             if isDigit(byte) { digits += 1 } else { points += 1 }
             isPlain = isDigit(byte) || byte == UInt8(ascii: ".") && points == 1

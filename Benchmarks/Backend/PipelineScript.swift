@@ -84,7 +84,7 @@ struct PipelineScript: Sendable {
         return true
     }
 
-    /// A text with other words in the place of `$1`, `$2`, …
+    /// A text with other words in the place of `$1`, `$2` and so on.
     private static func filled(_ text: String, with words: [String]) -> String {
         var filled = ""
         var rest = text[...]

@@ -12,7 +12,8 @@ extension CaseReader {
         try refuseUnknown(
             node,
             [
-                "number", "title", "level", "severity", "security", "needs", "alone", "backend", "driver", "test",
+                "number", "title", "level", "severity", "security", "needs", "alone", "backend", "driver",
+                "test",
                 "given", "request", "requests", "expect", "read", "later",
             ])
         guard let number = CaseNumber(try text(required(node, "number"))) else {

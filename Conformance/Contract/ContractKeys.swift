@@ -65,7 +65,8 @@ package struct ContractKeys: Sendable {
                 for: subject,
                 extra: [JSONMember("iat", .integer(now - 7_200)), JSONMember("exp", .integer(now - 3_600))])
         case .notYetValid:
-            return try token(for: subject, extra: [JSONMember("nbf", .integer(now + 7_200))], lifetime: 10_000)
+            return try token(
+                for: subject, extra: [JSONMember("nbf", .integer(now + 7_200))], lifetime: 10_000)
         case .wrongAudience:
             return try token(for: subject, extra: [JSONMember("aud", .string("https://elsewhere.invalid"))])
         case .noAudience: return try token(for: subject, extra: [JSONMember("aud", .null)])

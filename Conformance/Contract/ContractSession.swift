@@ -284,7 +284,9 @@ package actor ContractSession {
             if ["table", "type"].contains(member.name) {
                 let name = table.map { JSON.string($0.name) } ?? member.value
                 members.append(JSONMember(member.name, try names.json(name)))
-            } else if ["data", "opData", "op_data"].contains(member.name), let data = member.value.objectMembers {
+            } else if ["data", "opData", "op_data"].contains(member.name),
+                let data = member.value.objectMembers
+            {
                 let columns = data.map { JSONMember(table?.columns[$0.name] ?? $0.name, $0.value) }
                 members.append(JSONMember(member.name, .object(try names.members(columns))))
             } else {

@@ -63,7 +63,8 @@ package final class ContractSocket: Sendable {
         guard url.hasPrefix("http://") else { throw ContractError(.socket, "\(url) is no URL of http") }
         let authority = url.dropFirst(7).prefix { $0 != "/" }
         let parts = authority.split(separator: ":")
-        guard let host = parts.first, parts.count < 3, let port = Int(parts.count == 2 ? parts[1] : "80") else {
+        guard let host = parts.first, parts.count < 3, let port = Int(parts.count == 2 ? parts[1] : "80")
+        else {
             throw ContractError(.socket, "\(url) names no host and port")
         }
         return (String(host), port)

@@ -37,7 +37,8 @@ package struct HTTPOracle: ContractOracle {
 
     private func answer(_ kind: String, _ names: [String]) async throws -> JSON? {
         let path = ([kind] + names.map { PercentEncoding.encode($0) }).joined(separator: "/")
-        let answer = try await client.send(HTTPClientRequest(url: url + "/" + path, totalTimeout: .seconds(60)))
+        let answer = try await client.send(
+            HTTPClientRequest(url: url + "/" + path, totalTimeout: .seconds(60)))
         switch answer.status {
         case 200: return try JSON.parse(answer.body)
         case 404: return nil

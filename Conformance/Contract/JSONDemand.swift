@@ -25,7 +25,8 @@ enum JSONDemand {
                 names.bind(name, to: text)
                 return nil
             }
-            return ExactText(try names.text(template)) == ExactText(text) ? nil : differs(expected, actual, path)
+            return ExactText(try names.text(template)) == ExactText(text)
+                ? nil : differs(expected, actual, path)
         case (.object(let members), .object):
             for member in members {
                 let place = path + "/" + member.name
@@ -40,7 +41,9 @@ enum JSONDemand {
             }
             for (index, element) in elements.enumerated() {
                 let place = "\(path)/\(index)"
-                if let objection = try Self.objection(element, found[index], &names, at: place) { return objection }
+                if let objection = try Self.objection(element, found[index], &names, at: place) {
+                    return objection
+                }
             }
             return nil
         default: return expected == actual ? nil : differs(expected, actual, path)

@@ -45,7 +45,8 @@ extension SwiftCases {
         return .passed
     }
 
-    private static func fiftyTransactionsOfTwenty(_ session: ContractSession) async throws -> ContractVerdict {
+    private static func fiftyTransactionsOfTwenty(_ session: ContractSession) async throws -> ContractVerdict
+    {
         var transactions: [[JSON]] = []
         var last = ""
         for number in 0..<50 {

@@ -22,7 +22,9 @@ extension SwiftCases {
     }
 
     /// The number in an answer, which is a text in L2 and may be a number below.
-    private static func number(_ answer: ContractAnswer, _ session: ContractSession) throws(ContractFailure) -> Int64 {
+    private static func number(_ answer: ContractAnswer, _ session: ContractSession) throws(ContractFailure)
+        -> Int64
+    {
         try require(answer.status == 200, "a checkpoint is answered \(answer.status)")
         let value = try require(answer.json?["checkpoint"], "there is no checkpoint in the answer")
         if let text = value.stringValue {

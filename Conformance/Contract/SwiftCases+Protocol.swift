@@ -38,7 +38,9 @@ extension SwiftCases {
     }
 
     /// Fifty requests one after the other, then one that waits for `100 Continue`.
-    private static func manyRequestsOnOneConnection(_ session: ContractSession) async throws -> ContractVerdict {
+    private static func manyRequestsOnOneConnection(_ session: ContractSession) async throws
+        -> ContractVerdict
+    {
         let socket = try await ContractSocket(session.target.url, within: session.patience * 2)
         for number in 1...50 {
             let (head, body) = try await upload(session, "")

@@ -25,7 +25,8 @@ extension SwiftCases {
                             try require(answer.status == 200, "client \(client) is answered \(answer.status)")
                             try require(
                                 answer.results.allSatisfy { $0 == "success" },
-                                "a transaction of client \(client) is \(answer.results), \(answer.errorCodes)")
+                                "a transaction of client \(client) is \(answer.results), \(answer.errorCodes)"
+                            )
                         }
                     }
                 }
@@ -47,11 +48,14 @@ extension SwiftCases {
         // Whoever was last, it was the last of somebody's.
         let found = try await session.row("inventory", id)?["qty"]?.int64Value
         return found.map { $0 % 100 == 49 } ?? false
-            ? .passed : .unsafe("the row has \(found.map { String($0) } ?? "no number"), which is nobody's last")
+            ? .passed
+            : .unsafe("the row has \(found.map { String($0) } ?? "no number"), which is nobody's last")
     }
 
     /// Transactions that lock two rows in opposite orders are deadlocks, which the backend tries again.
-    private static func clientsThatCrossAreAnswered(_ session: ContractSession) async throws -> ContractVerdict {
+    private static func clientsThatCrossAreAnswered(_ session: ContractSession) async throws
+        -> ContractVerdict
+    {
         let (a, b) = (try await session.text("${fresh}"), try await session.text("${fresh}"))
         let missing = try await session.text("${fresh}")
         _ = try await session.upload([
@@ -76,7 +80,8 @@ extension SwiftCases {
 
     /// A client that gave up waiting sends the same operations in other transactions while the first request is still
     /// at work.
-    private static func groupingsAtOnceAreDoneOnce(_ session: ContractSession) async throws -> ContractVerdict {
+    private static func groupingsAtOnceAreDoneOnce(_ session: ContractSession) async throws -> ContractVerdict
+    {
         for round in 0..<10 {
             var operations: [JSON] = []
             var ids: [String] = []
@@ -84,7 +89,8 @@ extension SwiftCases {
                 let id = try await session.text("${fresh}")
                 ids.append(id)
                 let put = operation("PUT", "counted", id, [JSONMember("amount", .integer(number))])
-                operations.append(.object([JSONMember("op_id", .integer(number))] + (put.objectMembers ?? [])))
+                operations.append(
+                    .object([JSONMember("op_id", .integer(number))] + (put.objectMembers ?? [])))
             }
             let whole = [operations]
             let halves = [Array(operations[..<2]), Array(operations[2...])]
@@ -94,7 +100,8 @@ extension SwiftCases {
                         for answer in try await session.upload(grouping, client: "round\(round)") {
                             try require(answer.status == 200, "a grouping is answered \(answer.status)")
                             try require(
-                                answer.results.allSatisfy { $0 == "success" }, "a grouping is \(answer.results)")
+                                answer.results.allSatisfy { $0 == "success" },
+                                "a grouping is \(answer.results)")
                         }
                     }
                 }

@@ -36,7 +36,8 @@ package enum SwiftCases {
         _ kind: String, _ table: String, _ id: String, _ data: [JSONMember]? = nil
     ) -> JSON {
         var members = [
-            JSONMember("op", .string(kind)), JSONMember("table", .string(table)), JSONMember("id", .string(id)),
+            JSONMember("op", .string(kind)), JSONMember("table", .string(table)),
+            JSONMember("id", .string(id)),
         ]
         if let data { members.append(JSONMember("data", .object(data))) }
         return .object(members)

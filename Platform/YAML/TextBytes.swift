@@ -98,7 +98,8 @@ struct TextBytes {
         guard place < bytes.count else { return 0 }
         switch bytes[place] {
         case UInt8(ascii: "\n"): return 1
-        case UInt8(ascii: "\r"): return place + 1 < bytes.count && bytes[place + 1] == UInt8(ascii: "\n") ? 2 : 1
+        case UInt8(ascii: "\r"):
+            return place + 1 < bytes.count && bytes[place + 1] == UInt8(ascii: "\n") ? 2 : 1
         default: return 0
         }
     }
@@ -135,7 +136,8 @@ struct TextBytes {
         switch rest.first {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): return 1
         case 0xC2: return rest.dropFirst().first == 0x85 ? 2 : 0
-        case 0xE2: return rest.elementsEqual([0xE2, 0x80, 0xA8]) || rest.elementsEqual([0xE2, 0x80, 0xA9]) ? 3 : 0
+        case 0xE2:
+            return rest.elementsEqual([0xE2, 0x80, 0xA8]) || rest.elementsEqual([0xE2, 0x80, 0xA9]) ? 3 : 0
         default: return 0
         }
     }

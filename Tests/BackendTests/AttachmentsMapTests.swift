@@ -49,7 +49,7 @@ struct AttachmentsMapTests {
         ("attachments: [name]\n    read: \"a = 'b\"", "line 4, column 11", "a quote has no end"),
         (
             "attachments: [name]\n    reads: true", "line 4, column 5",
-            "known are table, id, owner, ops, columns, attachments, read"
+            "known are table, id, owner, parents, ops, columns, attachments, read"
         ),
     ])
     func aMistakeIsNamedWithItsPlace(text: String, place: String, message: String) throws {

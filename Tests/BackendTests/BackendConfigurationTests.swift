@@ -47,7 +47,8 @@ struct BackendConfigurationTests {
         #expect(times.acquireTimeout == .seconds(2) && times.connectTimeout == .seconds(5))
         #expect(times.probeTimeout == .seconds(1))
         #expect(times.statementTimeout == .seconds(10) && times.lockTimeout == .seconds(3))
-        #expect(times.grace == .seconds(24) && times.closing == .seconds(4) && times.startTimeout == .seconds(15))
+        #expect(
+            times.grace == .seconds(24) && times.closing == .seconds(4) && times.startTimeout == .seconds(15))
         #expect(times.uploadTimes.request == .seconds(30))
         #expect(times.uploadTimes.transaction == .seconds(10))
         #expect(times.uploadTimes.last == .seconds(2))

@@ -62,7 +62,8 @@ struct BackendProcess: Sendable {
     }
 
     /// Starts the command, which may write what one says of tables.
-    static func start(_ uri: String, _ environment: [String: String], _ output: Int32) throws -> ChildProcess {
+    static func start(_ uri: String, _ environment: [String: String], _ output: Int32) throws -> ChildProcess
+    {
         let seconds = TestOptions.deadline.components.seconds
         let patience = String(seconds * 1_000)
         return try ChildProcess.guarded(

@@ -194,11 +194,18 @@ struct BoundsTests {
     }
 
     @Test func aBodyThatIsNoUploadIsSmall() async throws {
-        try await with({ $0.hasCustomCheckpoints = true }) { backend, client in
-            let token = try await backend.token()
+        let session = try SignIn.sessionSettings()
+        let change: (inout BackendConfiguration) -> Void = {
+            $0.hasCustomCheckpoints = true
+            $0.authentication.session = session
+        }
+        try await with(change) { backend, client in
+            let tokens = [
+                "/api/auth/token": try SignIn.session(), "/api/data/checkpoint": try await backend.token(),
+            ]
             let long = #"{"client_id":"1","user_id":"u1","x":"\#(String(repeating: "x", count: 17_000))"}"#
             for (method, path) in [("POST", "/api/auth/token"), ("PUT", "/api/data/checkpoint")] {
-                let answer = try await client.send(method, path, long, token: token)
+                let answer = try await client.send(method, path, long, token: tokens[path])
                 #expect(answer.status == 413, "\(path)")
             }
         }

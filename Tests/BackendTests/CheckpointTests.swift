@@ -92,10 +92,13 @@ struct CheckpointTests {
                     fields: ["authorization": "Bearer \(token)"])
             }
             #expect(try await count(backend, token, #"{"client_id":"c1000"}"#).status == 200)
-            for answer in [try await count(backend, token, #"{"client_id":"c1001"}"#), try await raise("c1001")] {
+            for answer in [
+                try await count(backend, token, #"{"client_id":"c1001"}"#), try await raise("c1001"),
+            ] {
                 #expect(answer.status == 429 && answer.json["code"] == .string("CHECKPOINT_QUOTA"))
             }
-            #expect(try await count(backend, token, #"{"client_id":"c1000"}"#).json["checkpoint"] == .string("2"))
+            #expect(
+                try await count(backend, token, #"{"client_id":"c1000"}"#).json["checkpoint"] == .string("2"))
             #expect(try await raise("c1").status == 200, "those that are known go on")
             let other = try await backend.token("u2")
             #expect(try await count(backend, other, #"{"client_id":"c1001"}"#).status == 200)

@@ -74,7 +74,8 @@ struct ContractReaderTests {
         #expect(entry.expectations.map(\.statuses) == [[400], [400]])
     }
 
-    private static let good = "- {number: 1, title: t, level: L0, severity: must, request: {}, expect: {status: [200]}}"
+    private static let good =
+        "- {number: 1, title: t, level: L0, severity: must, request: {}, expect: {status: [200]}}"
 
     @Test(arguments: [
         ("number: 1", "number: 01", "number: expected"),

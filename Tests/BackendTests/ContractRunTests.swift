@@ -29,7 +29,8 @@ struct ContractRunTests {
     }
 
     private func withPeer(
-        status: Int = 200, answer: String = #"{"results":[{"status":"success","ops":[{"i":0,"status":"applied"}]}]}"#,
+        status: Int = 200,
+        answer: String = #"{"results":[{"status":"success","ops":[{"i":0,"status":"applied"}]}]}"#,
         profile: ContractProfile = .l2, onUpload: @escaping @Sendable (Oracle) -> Void = { _ in },
         _ body: (Peer) async throws -> Void
     ) async throws {
@@ -39,7 +40,9 @@ struct ContractRunTests {
         let (bodies, oracle) = (Lock<[JSON]>([]), Oracle())
         let fixtures = try ContractFixtures(
             yaml: "tables: {lists: {name: app_lists, columns: {name: title}}}", source: "F.yaml")
-        let users = ["alice": TokenSource(subject: "u1") { "token" }, "bob": TokenSource(subject: "u2") { "token" }]
+        let users = [
+            "alice": TokenSource(subject: "u1") { "token" }, "bob": TokenSource(subject: "u2") { "token" },
+        ]
         let target = ContractTarget(
             url: "http://127.0.0.1:\(server.port)", users: users, fixtures: fixtures, oracle: oracle,
             profile: profile, patience: TestOptions.patience)
@@ -62,7 +65,9 @@ struct ContractRunTests {
     }
 
     /// The verdict about a case of this level with these members.
-    private func verdict(_ peer: Peer, level: String = "L2", _ members: String) async throws -> ContractVerdict {
+    private func verdict(_ peer: Peer, level: String = "L2", _ members: String) async throws
+        -> ContractVerdict
+    {
         let yaml = "- {number: 1, title: t, level: \(level), severity: must, needs: [lists], \(members)}"
         let catalogue = try ContractCatalogue(files: [("T.yaml", yaml)])
         return await ContractRun(peer.target, catalogue).run(try #require(CaseNumber("1")))
@@ -101,7 +106,8 @@ struct ContractRunTests {
 
     @Test(arguments: [
         "expect: {status: [400]}", "expect: {status: [200], outcomes: [noop]}",
-        "expect: {status: [200], outcomes: [applied, applied]}", "expect: {status: [200], results: [fatal_error]}",
+        "expect: {status: [200], outcomes: [applied, applied]}",
+        "expect: {status: [200], results: [fatal_error]}",
         "expect: {status: [200], body: {message: '*'}}", "expect: {status: [200], body: {results: []}}",
         "expect: {status: [200], headers: {allow: '*'}}", "expect: {status: [200], never: [applied]}",
     ])
@@ -117,9 +123,12 @@ struct ContractRunTests {
     }
 
     @Test func whatIsRefusedAndStoredAllTheSameFails() async throws {
-        try await withPeer(status: 400, answer: "{}", onUpload: { oracle in
-            oracle.rows.withLock { $0["lists a"] = [:] }
-        }) { peer in
+        try await withPeer(
+            status: 400, answer: "{}",
+            onUpload: { oracle in
+                oracle.rows.withLock { $0["lists a"] = [:] }
+            }
+        ) { peer in
             let verdict = try await verdict(
                 peer, "\(Self.put), expect: {status: [400]}, read: [{table: lists, id: a, row: null}]")
             #expect(verdict == .failed("there is a row lists a"))

@@ -29,7 +29,9 @@ struct DecimalTextTests {
         #expect(DecimalText.integer(of: text) == number)
     }
 
-    @Test(arguments: ["9223372036854775808", "1.5", "", "-", "0x10", "1_000", String(repeating: "0", count: 401)])
+    @Test(arguments: [
+        "9223372036854775808", "1.5", "", "-", "0x10", "1_000", String(repeating: "0", count: 401),
+    ])
     func othersAreNone(text: String) {
         #expect(DecimalText.integer(of: text) == nil)
     }

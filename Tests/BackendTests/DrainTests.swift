@@ -74,7 +74,8 @@ struct DrainTests {
         }
         for long in ["11s", "1m", "600"] {
             let settings = minimum.merging(["DRAIN_DELAY": long]) { $1 }
-            let error = thrown { try BackendConfiguration(environment: settings) { _ in "" } } as? BackendError
+            let error =
+                thrown { try BackendConfiguration(environment: settings) { _ in "" } } as? BackendError
             #expect(error?.message.hasPrefix("DRAIN_DELAY must be from 0 to 10 seconds") == true)
         }
     }

@@ -101,7 +101,9 @@ struct EncryptedDatabaseTests {
             let elsewhere = try await desk.refusal([
                 "DATABASE_URI": desk.uri("&sslrootcert=\(desk.authority.certificate)", host: "other.test")
             ])
-            for word in ["other.test", "sslrootcert=FILE"] { #expect(elsewhere.contains(word), "\(elsewhere)") }
+            for word in ["other.test", "sslrootcert=FILE"] {
+                #expect(elsewhere.contains(word), "\(elsewhere)")
+            }
         }
     }
 

@@ -60,7 +60,8 @@ struct EraseTests {
                 ])
             #expect(try await rows(of: "u1").map(\.count) == [0, 0, 0, 0])
             #expect(try await rows(of: "u2") == kept)
-            #expect(try await backend.scalar("SELECT count(*) FROM psb.disabled_users") == "2", "u1 stays out")
+            #expect(
+                try await backend.scalar("SELECT count(*) FROM psb.disabled_users") == "2", "u1 stays out")
             #expect(
                 try await backend.scalar("SELECT count(*) FROM lists") == "2", "the app's rows are the app's")
             #expect(await desk.run("erase").status == 64)

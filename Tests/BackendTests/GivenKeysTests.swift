@@ -94,7 +94,8 @@ struct GivenKeysTests {
     @Test func theNamesOfNETProgramsAreRead() throws {
         let settings = ["POWERSYNC_PRIVATEKEY": "a", "POWERSYNC_PUBLICKEY": "b", "JWT_KEYS_DIR": "/keys"]
         let given = GivenKeys(
-            privateText: "a", publicText: "b", privateName: "POWERSYNC_PRIVATEKEY", publicName: "POWERSYNC_PUBLICKEY")
+            privateText: "a", publicText: "b", privateName: "POWERSYNC_PRIVATEKEY",
+            publicName: "POWERSYNC_PUBLICKEY")
         #expect(try read(settings).keys == .given(given))
         #expect(try read(["POWERSYNC_PRIVATE_KEY": "a"]).keys == .given(GivenKeys(privateText: "a")))
         #expect(try read(["JWT_KEYS_DIR": "/keys", "POWERSYNC_PUBLIC_KEY": ""]).keys == .directory("/keys"))

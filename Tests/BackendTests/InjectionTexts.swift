@@ -8,8 +8,10 @@ struct InjectionTexts {
     /// What ends a text, a name or a comment, or begins one: in Postgres, elsewhere, or to whoever looks twice.
     private static let openings = [
         "'", "''", "\"", "\"\"", "`", "\\'", "\\\"", "\\", "')", "'))", "\")", "$$", "$x$", "E'\\''",
-        "U&'\\0027'", "*/", "/*", "--", "#", ";", "\u{2019}", "\u{02BC}", "\u{FF07}", "\u{FF02}", "%27", "%2527",
-        "&#39;", "\\u0027", "'\u{301}", "\"\u{301}", "\u{FEFF}'", "\r\n", "\n", "\t", "$1", "$1::text", ":sub",
+        "U&'\\0027'", "*/", "/*", "--", "#", ";", "\u{2019}", "\u{02BC}", "\u{FF07}", "\u{FF02}", "%27",
+        "%2527",
+        "&#39;", "\\u0027", "'\u{301}", "\"\u{301}", "\u{FEFF}'", "\r\n", "\n", "\t", "$1", "$1::text",
+        ":sub",
         "?", "{", "}", "{\"", "}'", "[", "]", "(", "NULL", "\\N", "null", "true", "0", "-1", "1e999",
         "\u{202E}'", "\u{1F600}'",
     ]
@@ -26,7 +28,8 @@ struct InjectionTexts {
         "; DELETE FROM psb.ledger; --",
         "; INSERT INTO psb.disabled_users VALUES ('u1'); --",
         ") ON CONFLICT DO NOTHING; DELETE FROM secrets; --",
-        "; GRANT ALL ON secrets TO PUBLIC; --", " RETURNING (SELECT body FROM secrets)", "; DEALLOCATE ALL; --",
+        "; GRANT ALL ON secrets TO PUBLIC; --", " RETURNING (SELECT body FROM secrets)",
+        "; DEALLOCATE ALL; --",
         "||(SELECT body FROM secrets)||", " COLLATE \"C\"; DROP TABLE secrets; --", "; LISTEN x; --",
         "; CREATE FUNCTION owned() RETURNS int LANGUAGE sql AS 'SELECT 1'; --", "\u{0001}; VACUUM; --",
     ]

@@ -242,7 +242,8 @@ struct KeyFolderTests {
         try #require(mkfifo(pipe, 0o600) == 0)
         try await look()
         return try await wait(
-            for: "somebody to read", read: { open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC) }, until: { $0 >= 0 })
+            for: "somebody to read", read: { open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC) },
+            until: { $0 >= 0 })
     }
 
     /// As a folder of a network whose server is gone.

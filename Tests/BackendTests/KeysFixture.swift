@@ -13,7 +13,18 @@ struct KeysFixture: Sendable {
     static func with(_ body: (KeysFixture) async throws -> Void) async throws {
         let place = try TemporaryDirectory(prefix: "keys-")
         defer { place.remove() }
-        try await body(KeysFixture(folder: KeyFolder(path: place.path)))
+        try await body(KeysFixture(folder: KeyFolder(path: place.path, readFile: read)))
+    }
+
+    /// Reads a file as a backend does, and of a pipe waits for somebody who writes, as for a server that is gone.
+    static let read: KeyFolder.ReadFile = { path in
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else {
+            return try KeyFolder.readFile(path)
+        }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor >= 0 { close(descriptor) }
+        return []
     }
 
     /// Puts a file into it.

@@ -487,7 +487,8 @@ struct LettersTests {
 
     @Test func theHelpOfTheCommandsTeaches() throws {
         let command = BackendCommand.named("powersync-backend")
-        #expect(command.subcommands.map(\.name) == ["start", "migrate", "letters", "erase"])
+        #expect(
+            command.subcommands.map(\.name) == ["start", "migrate", "letters", "erase", "keys", "config"])
         let letters = try #require(command.subcommands.first { $0.name == "letters" })
         #expect(letters.subcommands.map(\.name) == ["list", "show", "replay", "discard"])
         #expect(letters.discussion.contains("429") && letters.discussion.contains("30 days"))

@@ -94,7 +94,8 @@ struct MetricsTests {
     @Test func onThisMachineItAnswersToItsNamesAlone() async throws {
         try await with { _, client in
             for (host, status) in [
-                ("evil.example.com", 403), ("evil.example.com:9464", 403), ("localhost:9464", 200), ("127.0.0.1", 200),
+                ("evil.example.com", 403), ("evil.example.com:9464", 403), ("localhost:9464", 200),
+                ("127.0.0.1", 200),
                 ("[::1]:9464", 200),
             ] {
                 let answer = try await client.send("GET", "/metrics", fields: ["host": host])

@@ -24,7 +24,8 @@ struct PlanShapeTests {
         let kinds: [UploadOperationKind] = [.put, .put, .patch, .delete]
         let id = random.pick(["a", "b", "", subject, subject.uppercased(), "x\u{e9}"])
         let names = [
-            "id", "thing_id", "name", "owner_id", "n", "body", "at", "price", "sum", "secret", "made", "title",
+            "id", "thing_id", "name", "owner_id", "n", "body", "at", "price", "sum", "secret", "made",
+            "title",
             "rank", "doc", "unknown", "na\u{308}me",
         ]
         var members: [JSONMember] = []

@@ -7,7 +7,8 @@ import Testing
 struct QualifiedNamesTests {
     /// Functions for any type, or for others than those that they are called with.
     private static let names = [
-        "unnest", "concat", "concat_ws", "string_agg", "array_agg", "pg_advisory_xact_lock", "hashtextextended",
+        "unnest", "concat", "concat_ws", "string_agg", "array_agg", "pg_advisory_xact_lock",
+        "hashtextextended",
         "pg_column_size", "convert_to", "make_interval",
     ]
 

@@ -41,7 +41,8 @@ struct RejectionTests {
             let letter = try #require(answer.json["rejections"]?.arrayValue?.first?.objectMembers)
             #expect(
                 letter.map(\.name) == [
-                    "id", "occurred_at", "client_id", "tx_id", "table", "row_id", "error_code", "message", "state",
+                    "id", "occurred_at", "client_id", "tx_id", "table", "row_id", "error_code", "message",
+                    "state",
                     "acked_at",
                 ])
             let rejection = JSON.object(letter)
@@ -100,7 +101,9 @@ struct RejectionTests {
             let first = try await list(backend).json["rejections"]?.arrayValue?.first
             #expect(first?["acked_at"]?.stringValue != nil)
             #expect(try await acknowledge(backend, id.uppercased()).status == 204)
-            #expect(try await list(backend).json["rejections"]?.arrayValue?.first == first, "the first time counts")
+            #expect(
+                try await list(backend).json["rejections"]?.arrayValue?.first == first,
+                "the first time counts")
             #expect(first?["state"] == .string("open"), "seeing to it is the operator's")
         }
     }
@@ -110,12 +113,19 @@ struct RejectionTests {
         try await TestBackend.with { backend in
             _ = try await backend.apply(Self.bad("a"))
             let id = try #require(try await backend.letterIDs().first)
-            for name in [id, "0b1c8a52-0000-4000-8000-000000000001", "x", "%27", "0b1c8a52-0000-4000-8000-00000000000g"] {
+            for name in [
+                id, "0b1c8a52-0000-4000-8000-000000000001", "x", "%27",
+                "0b1c8a52-0000-4000-8000-00000000000g",
+            ] {
                 let answer = try await acknowledge(backend, name, user: "u2")
-                #expect(answer.status == 404 && answer.json["type"] == .string("urn:psb:problem:unknown"), "\(name)")
+                #expect(
+                    answer.status == 404 && answer.json["type"] == .string("urn:psb:problem:unknown"),
+                    "\(name)")
                 #expect(answer.json["detail"] == nil, "\(name)")
             }
-            #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters WHERE acked_at IS NULL") == "1")
+            #expect(
+                try await backend.scalar("SELECT count(*) FROM psb.dead_letters WHERE acked_at IS NULL")
+                    == "1")
         }
     }
 
@@ -123,7 +133,8 @@ struct RejectionTests {
         try await TestBackend.with { backend in
             for id in ["a", "b"] { _ = try await backend.apply(Self.bad(id)) }
             _ = try await backend.query(
-                "UPDATE psb.dead_letters SET state = CASE row_id WHEN 'a' THEN 'discarded' ELSE 'replayed' END")
+                "UPDATE psb.dead_letters SET state = CASE row_id WHEN 'a' THEN 'discarded' ELSE 'replayed' END"
+            )
             let answer = try await list(backend)
             #expect(rows(answer) == ["b"])
             #expect(answer.json["rejections"]?.arrayValue?.first?["state"] == .string("replayed"))
@@ -148,7 +159,9 @@ struct RejectionTests {
             for answer in [try await list(backend), try await acknowledge(backend, id)] {
                 #expect(answer.status == 403 && answer.json["code"] == .string("ACCOUNT_DISABLED"))
             }
-            #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters WHERE acked_at IS NULL") == "1")
+            #expect(
+                try await backend.scalar("SELECT count(*) FROM psb.dead_letters WHERE acked_at IS NULL")
+                    == "1")
         }
     }
 }

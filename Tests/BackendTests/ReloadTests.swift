@@ -150,7 +150,8 @@ struct ReloadTests {
             let (signals, hangUps) = AsyncStream.makeStream(of: Int32.self)
             let told = Lock<[String: String]>([:])
             let environment = [
-                "POWERSYNC_PRIVATE_KEY": keys, "POWERSYNC_PUBLIC_KEY_FILE": "/public", "SESSION_SECRET_FILE": "/secret",
+                "POWERSYNC_PRIVATE_KEY": keys, "POWERSYNC_PUBLIC_KEY_FILE": "/public",
+                "SESSION_SECRET_FILE": "/secret",
                 "SESSION_ISSUER": SignIn.issuer, "SESSION_AUDIENCE": "app",
             ]
             let reload = ReloadLoop(
@@ -165,7 +166,8 @@ struct ReloadTests {
             let complaints = told.withLock { $0 }
             #expect(
                 complaints == [
-                    "the keys are not taken: the former ones stay": "POWERSYNC_PUBLIC_KEY_FILE cannot be read: /public",
+                    "the keys are not taken: the former ones stay":
+                        "POWERSYNC_PUBLIC_KEY_FILE cannot be read: /public",
                     "the secret of session tokens is not taken: the former one stays":
                         "SESSION_SECRET must have 32 bytes or more, as it stands",
                 ])

@@ -162,7 +162,8 @@ struct RoleTests {
                         #expect(state == "noop", "\(kind) \(id)")
                     }
                 }
-                let put = #"{"op":"PUT","table":"notes","id":"theirs","data":{"owner_id":"alice","body":"x"}}"#
+                let put =
+                    #"{"op":"PUT","table":"notes","id":"theirs","data":{"owner_id":"alice","body":"x"}}"#
                 let state = try await backend.apply(put, user: "alice")
                 #expect(state == "UNAUTHORIZED")
             }
@@ -414,11 +415,14 @@ struct RoleTests {
 
     /// Without roles it is the role of the connection that writes, as which many a database is made.
     @Test func policiesThatDoNotBindTheBackendAreWarnedOf() async throws {
-        let schema = "CREATE TABLE notes (id text PRIMARY KEY, owner_id text); CREATE TABLE plain (id text PRIMARY KEY)"
+        let schema =
+            "CREATE TABLE notes (id text PRIMARY KEY, owner_id text); CREATE TABLE plain (id text PRIMARY KEY)"
         let map = "tables: { notes: { owner: owner_id }, plain: }"
         for (more, isTold) in [("", false), ("; ALTER TABLE notes ENABLE ROW LEVEL SECURITY", true)] {
             try await TestBackend.with(schema: schema + more, map: map) { backend in
-                let lines = backend.lines.withLock { $0.filter { $0.contains("policies of these tables do not hold") } }
+                let lines = backend.lines.withLock {
+                    $0.filter { $0.contains("policies of these tables do not hold") }
+                }
                 #expect(lines.count == (isTold ? 1 : 0))
                 #expect(lines.allSatisfy { $0.contains("backend.tables=notes") })
             }

@@ -51,9 +51,11 @@ struct RunGroupTests {
 
     /// What each of these may depend on came before it.
     @Test func anythingElseKeepsTheOrder() throws {
-        let parents = "tables: { lists: { owner: owner_id, parents: { made: lists } }, "
+        let parents =
+            "tables: { lists: { owner: owner_id, parents: { made: lists } }, "
             + "things: { table: app.things, id: thing_id } }\n"
-        let twice = "tables: { lists: {}, same: { table: public.lists }, "
+        let twice =
+            "tables: { lists: {}, same: { table: public.lists }, "
             + "things: { table: app.things, id: thing_id } }\n"
         let other = try Build.operation(.put, "things", Self.uuids[1], #"{"title":"x","rank":1}"#)
         for (operation, yaml) in [
@@ -202,7 +204,8 @@ struct RunOrderTests {
     private static func batch(_ rows: [(table: String, id: String)], bad: Set<Int> = []) -> String {
         let operations = rows.enumerated().map { index, row in
             let value = bad.contains(index) ? "\"none\"" : "\"x\""
-            return #"{"op":"PUT","table":"\#(row.table)","id":"\#(row.id)","data":{"name":\#(value),"n":\#(index)}}"#
+            return
+                #"{"op":"PUT","table":"\#(row.table)","id":"\#(row.id)","data":{"name":\#(value),"n":\#(index)}}"#
         }
         return "{\"batch\":[\(operations.joined(separator: ","))]}"
     }

@@ -105,7 +105,7 @@ struct SettingTests {
     }
 
     /// Names of this kind are other programs', too.
-    @Test(arguments: ["SESSION_MANAGER", "AUTH_SECRET", "ENV_FILE", "SSL_CERT_FILE", "HOST_FILE"])
+    @Test(arguments: ["SESSION_MANAGER", "AUTH_SECRET", "ENV_FILE", "HOST_FILE"])
     func aNameOfAnotherProgramIsNoneOfOurs(name: String) throws {
         #expect(try read([name: "x"]) == read([:]))
     }

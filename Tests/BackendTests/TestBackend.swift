@@ -55,7 +55,8 @@ struct TestBackend: Sendable {
         }
         let lines = Lock<[String]>([])
         let clock = Lock(1_800_000_000.0)
-        let environment = BackendEnvironment(now: { clock.withLock { $0 } })
+        var environment = BackendEnvironment(now: { clock.withLock { $0 } })
+        environment.readKeyFile = KeysFixture.read
         let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
         let backend = Backend(
             configuration: configuration, poller: poller, log: log, environment: environment, store: store)

@@ -280,7 +280,8 @@ struct UploadPlannerTests {
     }
 
     @Test func whoOwnsNoParentIsToldThatItIsMissing() throws {
-        let yaml = "tables: { things: { table: app.things, id: thing_id, parents: { name: lists } }, "
+        let yaml =
+            "tables: { things: { table: app.things, id: thing_id, parents: { name: lists } }, "
             + "lists: { owner: owner_id } }\n"
         let operation = try Build.operation(
             .patch, "things", "0f8fad5b-d9cb-469f-a165-70867728950e", #"{"name":"a"}"#)

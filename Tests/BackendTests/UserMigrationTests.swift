@@ -69,7 +69,9 @@ struct UserMigrationTests {
     }
 
     /// The client chooses its name: a number that can be made of it would be that of any lock of the app.
-    @Test(arguments: ["", ", NULL::name"]) func theLockOfAClientIsOneThatNobodyCanAim(reader: String) async throws {
+    @Test(arguments: ["", ", NULL::name"]) func theLockOfAClientIsOneThatNobodyCanAim(reader: String)
+        async throws
+    {
         try await TestBackend.with { backend in
             let connection = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             try await connection.script(

@@ -61,8 +61,9 @@ final class Containers: Sendable {
         await server.stop()
     }
 
-    /// Does what the image's entry point does with the files of /docker-entrypoint-initdb.d. The server asks for passwords
-    /// as the image does, so that a wrong one shows.
+    /// Does what the image's entry point does with the files of /docker-entrypoint-initdb.d.
+    ///
+    /// The server asks for passwords as the image does, so that a wrong one shows.
     private func initialize() async throws {
         let container = try compose.container("postgres")
         let script = try #require(

@@ -53,7 +53,8 @@ struct ProductionTests {
     private func with(_ body: (World) async throws -> Void) async throws {
         let issuer = try await PyJWTIssuer()
         let settings = [
-            "ENV": "production", "DEV_TOKENS": "", "DEV_OPEN_SCHEMA": "", "DEV_OPEN_UPLOADS": "", "DEV_HOSTS": "",
+            "ENV": "production", "DEV_TOKENS": "", "DEV_OPEN_SCHEMA": "", "DEV_OPEN_UPLOADS": "",
+            "DEV_HOSTS": "",
             "DEV_PUBLIC": "", "AUTH_JWKS_URI": issuer.keysURL, "AUTH_ALLOW_LOCAL_HTTP": "true",
             "AUTH_ISSUER": PyJWTIssuer.name, "AUTH_AUDIENCE": PyJWTIssuer.audience, "DRAIN_DELAY": "0",
         ]
@@ -137,7 +138,8 @@ struct ProductionTests {
                 ("POST", "/api/v1/upload", "{\"batch\":[]}"), ("GET", "/api/v1/rejections", nil),
                 ("GET", "/api/v1/attachments/a/download-url", nil), ("GET", "/api/auth/token", nil),
             ] as [(String, String, String?)] {
-                #expect(try await world.outcome(method, path, token, body: body) == "401 TOKEN_KIND", "\(path)")
+                #expect(
+                    try await world.outcome(method, path, token, body: body) == "401 TOKEN_KIND", "\(path)")
             }
             #expect(try await world.upload(token, id: id) == "401 TOKEN_KIND")
             #expect(try await world.owners() == [])

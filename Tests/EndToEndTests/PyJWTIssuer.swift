@@ -52,6 +52,7 @@ final class PyJWTIssuer: Sendable {
     ///   - lifetime: for how many seconds it is good.
     ///   - changes: claims in place of the usual ones, or besides.
     /// - Returns: the token.
+    /// - Throws: what ends a test, if it does not answer.
     func token(
         _ subject: String, _ algorithm: String = "ES256", lifetime: Int = 300, changes: [JSONMember] = []
     ) async throws -> String {
@@ -77,6 +78,7 @@ final class PyJWTIssuer: Sendable {
     ///   - audience: whom it must be for.
     ///   - issuer: who must have made it.
     /// - Returns: the answer: `claims`, or `error` with the name of what PyJWT objects.
+    /// - Throws: what ends a test, if it does not answer.
     func reading(of token: String, keys: String, audience: String, issuer: String) async throws -> JSON {
         try await ask([
             JSONMember("verify", .string(token)), JSONMember("keys", .string(keys)),

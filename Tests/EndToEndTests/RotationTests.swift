@@ -98,7 +98,8 @@ struct RotationTests {
 
         /// A key of the folder, with what it is for.
         func key(_ id: String) throws -> (key: JSONWebKey, json: JSON) {
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".jwk") {
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder)
+            where name.hasSuffix(".jwk") {
                 let bytes = Array(try Data(contentsOf: URL(filePath: folder + "/" + name)))
                 let (key, json) = (try JSONWebKey(json: bytes), try JSON.parse(bytes))
                 if key.kid == id || key.thumbprint == id { return (key, json) }
@@ -112,6 +113,7 @@ struct RotationTests {
     /// - Parameters:
     ///   - hasOwnClock: whether their clock stands still until the test moves it.
     ///   - body: what happens.
+    /// - Throws: what the body throws, and a start that fails.
     private func with(hasOwnClock: Bool = false, _ body: (Pair) async throws -> Void) async throws {
         let folder = try TemporaryDirectory(prefix: "powersync-rotation-")
         defer { folder.remove() }

@@ -7,7 +7,9 @@ import Testing
 /// Parameters in one buffer, without a server.
 @Suite(.namesSeed)
 struct PostgresParametersTests {
-    private static let pieces = ["", "a", "\"", "\\", ",", "{}", "é", "e\u{301}", "𝄞", "NULL", "\n", "'", "0"]
+    private static let pieces = [
+        "", "a", "\"", "\\", ",", "{}", "é", "e\u{301}", "𝄞", "NULL", "\n", "'", "0",
+    ]
 
     private static func text(_ random: inout SeededRandom) -> String? {
         guard !random.once(in: 5) else { return nil }

@@ -172,7 +172,8 @@ struct PreparedConnectionTests {
         let wrong = PostgresStatement("SELECT $1::int FROM nowhere", ["1"])
         for _ in 1...2 {
             let outcomes = try await connection.pipeline(segments: [
-                [Self.doubled(1), wrong, wrong, Self.doubled(2)], [wrong], [Self.doubled(3), Self.doubled(4)],
+                [Self.doubled(1), wrong, wrong, Self.doubled(2)], [wrong],
+                [Self.doubled(3), Self.doubled(4)],
             ])
             let states = outcomes.map { segment in segment.map { $0.error?.sqlstate } }
             #expect(states == [[nil, "42P01", nil, nil], ["42P01"], [nil, nil]])

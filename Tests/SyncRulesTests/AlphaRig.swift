@@ -16,6 +16,7 @@ struct AlphaRig {
     /// - Parameters:
     ///   - query: The query.
     ///   - settings: Further lines of the stream, such as `priority: 1`.
+    /// - Throws: What ends a test where there is no plan.
     init(_ query: String, _ settings: String...) throws {
         let config = SyncConfig.compile(Self.yaml(query, settings))
         plan = try #require(config.plan, "\(config.diagnostics.all.map(\.message))")

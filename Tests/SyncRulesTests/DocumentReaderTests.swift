@@ -86,7 +86,10 @@ struct DocumentReaderTests {
         ("- a\n- b\n", ["root-not-map: - a\n- b"]),
         ("a: [\n", ["yaml-syntax: "]),
         ("a: 1\n b: 2\n", ["yaml-syntax:  b: 2\n"]),
-        ("streams: 1\nstreams: 2\nwith: 1\nwith: 2\n", ["yaml-duplicate-key: streams", "yaml-duplicate-key: with"]),
+        (
+            "streams: 1\nstreams: 2\nwith: 1\nwith: 2\n",
+            ["yaml-duplicate-key: streams", "yaml-duplicate-key: with"]
+        ),
         ("config: {}\n", ["definitions-missing: "]),
         ("streams: 5\n", ["expected-map: 5", "definitions-missing: "]),
         ("config: {edition: 3}\n", ["streams-missing: "]),
@@ -130,7 +133,8 @@ struct DocumentReaderTests {
             "streams:\n  s: {query: 'SELECT 1', with: {c: d}}\n  t: {queries: [a]}\n",
             [
                 "alpha-streams: s: {query: 'SELECT 1', with: {c: d}}\n  t: {queries: [a]}",
-                "cte-needs-compiler: {c: d}", "stream-needs-edition-2: SELECT 1", "queries-need-compiler: [a]",
+                "cte-needs-compiler: {c: d}", "stream-needs-edition-2: SELECT 1",
+                "queries-need-compiler: [a]",
             ]
         ),
         ("config: {edition: 2}\nstreams: {s: {}}\n", ["alpha-streams: {s: {}}", "query-xor-queries: s"]),
@@ -204,11 +208,14 @@ struct DocumentReaderTests {
         #expect(config.allDiagnostics.all.isEmpty)
         #expect(config.edition == 3 && config.storageVersion == 2 && config.definitions.isEmpty)
         #expect(config.options.fractionDigits == 3 && config.options.timestampsISO8601)
-        func texts(_ queries: [QueryText]) -> [String] { queries.map { String(decoding: $0.bytes, as: UTF8.self) } }
+        func texts(_ queries: [QueryText]) -> [String] {
+            queries.map { String(decoding: $0.bytes, as: UTF8.self) }
+        }
         #expect(config.commonTables.map(\.name) == [ExactText("mine")])
         let stream = config.streams[0]
         #expect(stream.name == ExactText("s") && stream.isDefault && stream.priority == 1)
-        #expect(stream.acceptsDangerousQueries && texts(stream.queries) == ["SELECT * FROM t", "SELECT * FROM u"])
+        #expect(
+            stream.acceptsDangerousQueries && texts(stream.queries) == ["SELECT * FROM t", "SELECT * FROM u"])
         #expect(texts(stream.commonTables.map(\.query)) == ["SELECT id FROM b"])
         let other = config.streams[1]
         #expect(other.name == ExactText("bad name!") && !other.isDefault && other.priority == 3)

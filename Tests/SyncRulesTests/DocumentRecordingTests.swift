@@ -8,7 +8,8 @@ import Testing
 struct DocumentRecordingTests {
     /// What is told by the reader of documents.
     private static let names: [DiagnosticName] = [
-        .rootNotMap, .unknownKey, .keyNotText, .expectedScalar, .expectedSequence, .expectedMap, .mustBeBoolean,
+        .rootNotMap, .unknownKey, .keyNotText, .expectedScalar, .expectedSequence, .expectedMap,
+        .mustBeBoolean,
         .mustBeNumeric, .mustBeBelowFour, .streamsMissing, .definitionsMissing, .definitionsInEdition3,
         .streamNeedsEdition2, .alphaStreams, .cteNeedsCompiler, .queriesNeedCompiler, .cteNeedsEdition3,
         .queryXorQueries, .duplicateDefinition, .definitionNotMap, .dataMissing, .parametersNotText,
@@ -17,7 +18,8 @@ struct DocumentRecordingTests {
     private static let crash = "Cannot read properties of null"
     /// Beginnings of what the real service's parser of YAML says.
     private static let parserTexts = [
-        "Unexpected scalar", "Unexpected map-", "Unexpected seq-", "Unexpected double-", "Tabs are not allowed",
+        "Unexpected scalar", "Unexpected map-", "Unexpected seq-", "Unexpected double-",
+        "Tabs are not allowed",
         "All mapping items", "All sequence items", "Map keys must be unique", "Implicit ",
         "Nested mappings",
     ]
@@ -52,7 +54,8 @@ struct DocumentRecordingTests {
             }
             return Line(
                 level: diagnostic.severity.rawValue, message: message,
-                start: range.map { config.text.utf16($0.start) }, end: range.map { config.text.utf16($0.end) })
+                start: range.map { config.text.utf16($0.start) }, end: range.map { config.text.utf16($0.end) }
+            )
         }
     }
 
@@ -75,7 +78,9 @@ struct DocumentRecordingTests {
                 #expect(range.start >= 0 && range.end <= config.text.bytes.count, "\(file) \(id)")
             }
             let ours = said(config)
-            func lineNumber(_ line: Line) -> Int { Array(yaml.utf16).prefix(line.start ?? 0).count { $0 == 0x0A } }
+            func lineNumber(_ line: Line) -> Int {
+                Array(yaml.utf16).prefix(line.start ?? 0).count { $0 == 0x0A }
+            }
             let ofParser = recorded.filter { line in
                 Self.parserTexts.contains { line.message.hasPrefix($0) }
             }
@@ -89,9 +94,14 @@ struct DocumentRecordingTests {
             count += missing.count
             var others: [Line] = []
             for line in ours where isOfDocuments(line.message) {
-                if let index = missing.firstIndex(of: line) { missing.remove(at: index) } else { others.append(line) }
+                if let index = missing.firstIndex(of: line) {
+                    missing.remove(at: index)
+                } else {
+                    others.append(line)
+                }
             }
-            #expect(missing.isEmpty && others.isEmpty, "\(file) \(id): missing \(missing), too many \(others)")
+            #expect(
+                missing.isEmpty && others.isEmpty, "\(file) \(id): missing \(missing), too many \(others)")
         }
         #expect(count >= least, "\(count) were compared")
     }

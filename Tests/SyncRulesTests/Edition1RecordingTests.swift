@@ -7,7 +7,8 @@ struct Edition1RecordingTests {
     /// Beginnings of what the real service's parser of YAML says; it says nothing else then.
     private static let yamlTexts = [
         "Unexpected scalar", "Unexpected map-", "Unexpected seq-", "Unexpected double-",
-        "Tabs are not allowed", "All mapping items", "All sequence items", "Map keys must be unique", "Implicit ",
+        "Tabs are not allowed", "All mapping items", "All sequence items", "Map keys must be unique",
+        "Implicit ",
         "Nested mappings", "Cannot read properties",
     ]
     /// Beginnings of what its parser of JSON says of a constant.

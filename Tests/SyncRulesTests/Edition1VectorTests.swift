@@ -380,7 +380,8 @@ struct Edition1VectorTests {
         var rig = try RequestRig(try DefinitionRig(yaml).plan)
         #expect(
             try rig.resolve().lines == ["highprio[] 0 default", "second[] 1 default", "other[] 3 default"])
-        let both = "bucket_definitions:\n  b:\n    priority: 0\n    parameters: SELECT 0 as _priority;\n"
+        let both =
+            "bucket_definitions:\n  b:\n    priority: 0\n    parameters: SELECT 0 as _priority;\n"
             + "    data: []\n"
         #expect(
             SyncConfig.compile(both).diagnostics.all.map(\.message)

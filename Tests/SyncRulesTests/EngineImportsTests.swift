@@ -31,6 +31,7 @@ struct EngineImportsTests {
         let libraries = try libraries()
         #expect(reached(from: "SyncRules", in: libraries) == ["YAML", "C:YAML", "Wire"])
         // The search finds what is there.
-        #expect(reached(from: "MockService", in: libraries).isSuperset(of: ["SyncRules", "Postgres", "C:PQ"]))
+        #expect(
+            reached(from: "MockService", in: libraries).isSuperset(of: ["SyncRules", "Postgres", "C:PQ"]))
     }
 }

@@ -231,10 +231,14 @@ struct ExpressionVectorTests {
         func values(_ json: String) throws -> [[ScalarValue]] {
             try rows.elements(of: Self.text(json)).map { [$0.key, $0.value] }
         }
-        #expect(try values(#"[true,[1],1.5]"#)
-            == [[.integer(0), .integer(1)], [.integer(1), Self.text("[1]")], [.integer(2), .real(1.5)]])
-        #expect(try values(#"{"b":1,"0":"x"}"#)
-            == [[Self.text("0"), Self.text("x")], [Self.text("b"), .integer(1)]])
+        #expect(
+            try values(#"[true,[1],1.5]"#)
+                == [
+                    [.integer(0), .integer(1)], [.integer(1), Self.text("[1]")], [.integer(2), .real(1.5)],
+                ])
+        #expect(
+            try values(#"{"b":1,"0":"x"}"#)
+                == [[Self.text("0"), Self.text("x")], [Self.text("b"), .integer(1)]])
         #expect(try values(#""u1""#) == [[.null, Self.text("u1")]])
         #expect(try values("[9007199254740993]") == [[.integer(0), .integer(9_007_199_254_740_992)]])
         #expect(try rows.elements(of: .null).isEmpty)

@@ -188,7 +188,8 @@ struct RequestEvaluationTests {
             _ stages: [Stage], _ key: [Expression], _ found: [LookupRead: [[ScalarValue]]] = [:]
         ) throws -> Int? {
             let plan = SyncPlan.of([[Querier(source: 0, stages: stages, keys: [key])]])
-            var rig = try RequestRig(plan, token: #"{"t":"a"}"#, connection: #"{"l":["a","b"],"m":["c","a"]}"#)
+            var rig = try RequestRig(
+                plan, token: #"{"t":"a"}"#, connection: #"{"l":["a","b"],"m":["c","a"]}"#)
             rig.rows = found
             let resolution = try rig.resolve()
             #expect(resolution.buckets.map(\.name) == [ExactText(#"s0|0["a"]"#)])

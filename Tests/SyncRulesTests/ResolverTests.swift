@@ -22,6 +22,8 @@ struct ResolverTests {
     ///   - sql: The query, on one line.
     ///   - tables: Common table expressions of the stream.
     ///   - schema: The tables that there are.
+    /// - Returns: What it comes to.
+    /// - Throws: What reading the configuration throws.
     private func resolve(
         _ sql: String, with tables: [(String, String)] = [], schema: SourceSchema? = nil
     ) throws -> Outcome {

@@ -48,7 +48,8 @@ struct TermOrderTests {
         // 125, 262
         #expect(shapes(.and([match("state"), .or([gate, match("rank")])])) == ["state:0", "state,rank:0"])
         // 499, 579
-        #expect(shapes(.and([.or([filter("kind"), selected("pri")]), match("id")])) == ["id:1", "pri,id:0"])
+        #expect(
+            shapes(.and([.or([filter("kind"), selected("pri")]), match("id")])) == ["id:1", "pri,id:0"])
         // 14: of the row alone is one term, so that one comes last.
         #expect(shapes(.and([.or([filter("lead"), match("name")]), filter("id")])) == ["name:1", ":2"])
         // 245

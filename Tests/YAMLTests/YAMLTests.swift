@@ -55,10 +55,12 @@ import Testing
         #expect(broken.failure?.offset == 14 && broken.failure?.contextOffset == 8)
     }
 
-    @Test(arguments: [
-        ("1.5", 1.5), ("-2", -2), ("1e3", 1000), (".5", 0.5), ("0x10", 16), (".inf", .infinity), ("nan", nil),
-        ("'1'", nil), ("1 2", nil), ("", nil), ("e1", nil), ("0x1p3", nil),
-    ] as [(String, Double?)])
+    @Test(
+        arguments: [
+            ("1.5", 1.5), ("-2", -2), ("1e3", 1000), (".5", 0.5), ("0x10", 16), (".inf", .infinity),
+            ("nan", nil),
+            ("'1'", nil), ("1 2", nil), ("", nil), ("e1", nil), ("0x1p3", nil),
+        ] as [(String, Double?)])
     func readsNumbers(text: String, value: Double?) throws {
         #expect(try YAMLNode.parse("k: " + text)?["k"]?.number == value)
     }

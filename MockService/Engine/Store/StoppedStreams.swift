@@ -21,8 +21,9 @@ package final class StoppedStreams: Sendable {
     }
 
     private let limits: StoreLimits
-    /// Those that have nothing left, and are not looked at again: their records stay for ever. What somebody may yet add who
-    /// has not heard of the end, a record of a table, goes behind the next start.
+    /// Those that have nothing left, and are not looked at again: their records stay for ever.
+    ///
+    /// What somebody may yet add who has not heard of the end, a record of a table, goes behind the next start.
     private let empty = Lock<Set<StreamNumber>>([])
     private var room: Room { Room(rows: limits.truncatedRows, bytes: limits.removedBytes) }
 

@@ -9,8 +9,9 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// How many bytes a segment has, unless one operation alone is longer.
     package var segmentBytes = 256 << 10
-    /// How many bytes of segments one transaction has begun, an operation aside; beyond, all of them are stored. It is more
-    /// than a group usually comes to, so that a bucket gets one segment.
+    /// How many bytes of segments one transaction has begun, an operation aside; beyond, all of them are stored.
+    ///
+    /// It is more than a group usually comes to, so that a bucket gets one segment.
     package var begunSegmentBytes = 8 << 20
     /// Below how many bytes a segment is small.
     package var smallSegmentBytes = 64 << 10
@@ -33,8 +34,9 @@ package struct StoreLimits: Sendable, Hashable {
     /// The lookups of a stream are looked over for versions that nobody asks for behind so many operations, or more if the
     /// number below says so.
     package var trimmedOperations: Int64 = 1000
-    /// Of so many versions that have stayed one operation is waited for. An operation leaves two at most that nobody asks
-    /// for: so these are half as many as the others.
+    /// Of so many versions that have stayed one operation is waited for.
+    ///
+    /// An operation leaves two at most that nobody asks for: so these are half as many as the others.
     package var trimmedParts = 4
     /// The length at which the write-ahead log begins anew.
     package var logBytes = 32 << 20

@@ -36,7 +36,10 @@ struct JSONFunctions {
 
     /// `json_array_length`: 0 for what is no array, NULL for what is not there.
     ///
-    /// - Parameter path: What of the value is measured; nil for all of it.
+    /// - Parameters:
+    ///   - value: The JSON.
+    ///   - path: What of it is measured; nil for all of it.
+    /// - Returns: How many elements it has.
     /// - Throws: `EvaluationError` if the value is no JSON, or the path does not begin with `$`.
     static func arrayLength(
         _ value: ScalarValue, _ path: ScalarValue?

@@ -24,6 +24,7 @@ enum TextFunctions {
     ///   - value: What a part is taken of.
     ///   - start: The first unit, from 1; a negative one counts from the end.
     ///   - count: How many units; a negative count is of those before the first one. Nil for all.
+    /// - Returns: The part; NULL of NULL.
     /// - Throws: `EvaluationError` if a number has no integer.
     static func substring(
         _ value: ScalarValue, from start: ScalarValue, count: ScalarValue?

@@ -20,6 +20,7 @@ struct CodeBuilder {
     /// The code so far.
     ///
     /// - Parameter headCount: How many instructions decide where the row is.
+    /// - Returns: The code.
     func code(headCount: Int) -> RowCode {
         RowCode(
             instructions: instructions, headCount: headCount, loops: loops, operands: operands,
@@ -120,7 +121,9 @@ extension CodeBuilder {
         instructions[place] = make(instructions.count - place - 1)
     }
 
-    /// All hold. Each operand is computed, as the default engine does; one that can have no error need not be.
+    /// All hold.
+    ///
+    /// Each operand is computed, as the default engine does; one that can have no error need not be.
     private mutating func conjunction(_ all: [Expression]) -> Register {
         chain(all, skip: { .skipUnless($0, over: $1) }, { .and($0, $1) })
     }

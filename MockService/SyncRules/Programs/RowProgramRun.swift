@@ -176,13 +176,15 @@ package struct RowProgramRun: Sendable {
         let found = try JSONElements(options: code.options).elements(of: list)
         elementCount += found.count
         guard elementCount <= Self.elementLimit else {
-            throw EvaluationError(message: "The arrays of one row have more than \(Self.elementLimit) elements.")
+            throw EvaluationError(
+                message: "The arrays of one row have more than \(Self.elementLimit) elements.")
         }
         let start = elements.count
         for element in found {
             elements.append(
                 Element(
-                    key: Slot(scalar: element.key, in: &arena), value: Slot(scalar: element.value, in: &arena)))
+                    key: Slot(scalar: element.key, in: &arena), value: Slot(scalar: element.value, in: &arena)
+                ))
         }
         try checkBytes(arena)
         levels.append(Level(range: start..<elements.count, place: start - 1, mark: arena.count))

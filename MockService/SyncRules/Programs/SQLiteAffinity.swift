@@ -47,8 +47,9 @@ enum SQLiteAffinity {
         return try ScalarValue.sqliteOrder(affinity.taken(left.value), affinity.taken(right.value))
     }
 
-    /// Whether a value is among others; NULL if that depends on one that is NULL. The left side's affinity alone
-    /// counts, as in `x IN (…)`.
+    /// Whether a value is among others; NULL if that depends on one that is NULL.
+    ///
+    /// The left side's affinity alone counts, as in `x IN (…)`.
     ///
     /// - Throws: `EvaluationError` if they cannot be compared.
     func isOneOf(_ value: ScalarValue, _ others: [ScalarValue]) throws(EvaluationError) -> ScalarValue {

@@ -3,10 +3,11 @@ import PowerSyncYAML
 extension ScalarMap {
     /// Finds out how a scalar was made, by decoding it once more; libyaml does not say it.
     ///
+    /// It has no runs if what is decoded is not what the node holds.
+    ///
     /// - Parameters:
     ///   - node: A scalar of the text.
     ///   - bytes: The text.
-    /// - Returns: Its map; without runs if what is decoded is not what the node holds.
     package init(_ node: YAMLNode, in bytes: [UInt8]) {
         let whole = TextRange(start: node.start, end: node.end)
         guard case .scalar(let text, let style) = node.kind, node.start <= node.end, node.end <= bytes.count
@@ -69,7 +70,8 @@ struct DecodedScalar {
         guard !range.isEmpty else { return }
         let start = bytes.count
         bytes += text[range]
-        if let last = runs.last, last.value.count == last.text.count, last.text.upperBound == range.lowerBound {
+        if let last = runs.last, last.value.count == last.text.count, last.text.upperBound == range.lowerBound
+        {
             runs[runs.count - 1] = ScalarMap.Run(
                 value: last.value.lowerBound..<bytes.count, text: last.text.lowerBound..<range.upperBound)
         } else {

@@ -44,7 +44,8 @@ package struct LanguageConformance: Sendable {
         }
         if counts.reordered > 0 {
             print(
-                "\(counts.reordered) have the values of a bucket's name in another order, which counts as equal")
+                "\(counts.reordered) have the values of a bucket's name in another order, which counts as equal"
+            )
         }
         if counts.listed > 0 { print("\(counts.listed) differ and are listed") }
         print("\(counts.passed) passed, \(counts.failed) failed")

@@ -58,7 +58,8 @@ struct LanguageMessage: Hashable, Sendable {
         ["Syntax error at", "Unexpected end of input", "invalid syntax at", "JSON value expected"]
         + ["Expected end of input", "Cannot read properties"]
     private static let yamlBeginnings = [
-        "Tabs are not allowed", "All mapping items", "All sequence items", "Map keys must be unique", "Implicit ",
+        "Tabs are not allowed", "All mapping items", "All sequence items", "Map keys must be unique",
+        "Implicit ",
         "Nested mappings",
     ]
     private static let yamlParts = [" in YAML stream", " at node end"]

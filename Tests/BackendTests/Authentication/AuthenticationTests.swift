@@ -53,7 +53,8 @@ struct AuthenticationTests {
         let basic: HTTPFields = ["x-user": "alice", "authorization": "Basic dTpw"]
         #expect(await desk.outcome(basic, from: "10.0.0.1") == "proxy alice")
         #expect(await desk.outcome(["x-user": "é"], from: "::ffff:10.0.0.1") == "proxy é")
-        for user in ["", "a\u{1}b", "a\u{7F}", "a\u{85}b", "a\u{FFFD}", String(repeating: "u", count: 1_025)] {
+        for user in ["", "a\u{1}b", "a\u{7F}", "a\u{85}b", "a\u{FFFD}", String(repeating: "u", count: 1_025)]
+        {
             #expect(await desk.outcome(["x-user": user], from: "10.0.0.1") == "CREDENTIALS_MALFORMED")
         }
         let request = HTTPRequest(method: "GET", target: "/", fields: ["x-user": "alice"])
@@ -174,7 +175,10 @@ struct AuthenticationTests {
             (["cookie": cookie], "CROSS_SITE"),
             (["cookie": cookie, "x-requested-with": "x"], "session u1"),
             (["cookie": cookie, "x-requested-with": "x", "origin": "https://app.example.com"], "session u1"),
-            (["cookie": cookie, "x-requested-with": "x", "origin": "https://evil.example.com"], "CROSS_SITE"),
+            (
+                ["cookie": cookie, "x-requested-with": "x", "origin": "https://evil.example.com"],
+                "CROSS_SITE"
+            ),
             (
                 ["cookie": cookie, "x-requested-with": "x", "origin": "https://h:1", "host": "h:1"],
                 "session u1"
@@ -193,7 +197,8 @@ struct AuthenticationTests {
         for (page, outcome) in [
             ([:], "proxy alice"), (["sec-fetch-site": "same-origin"], "proxy alice"),
             (["sec-fetch-site": "none"], "proxy alice"), (["sec-fetch-site": "cross-site"], "CROSS_SITE"),
-            (["sec-fetch-site": "same-site"], "CROSS_SITE"), (["origin": "https://evil.example.com"], "CROSS_SITE"),
+            (["sec-fetch-site": "same-site"], "CROSS_SITE"),
+            (["origin": "https://evil.example.com"], "CROSS_SITE"),
             (["origin": "null"], "CROSS_SITE"), (["origin": "https://app.example.com"], "proxy alice"),
             (["origin": "https://app.example.com", "sec-fetch-site": "cross-site"], "proxy alice"),
             (["origin": "https://evil.example.com", "sec-fetch-site": "cross-site"], "CROSS_SITE"),
@@ -355,7 +360,8 @@ struct LimitTests {
         func told() -> [String] { desk.lines.withLock { $0.filter { $0.contains("TRUSTED_PROXIES") } } }
         let session = "Bearer \(try SignIn.session())"
         _ = await desk.outcome(["authorization": session])
-        _ = await desk.outcome(["authorization": session, "x-forwarded-for": "203.0.113.1"], from: "10.0.0.1")
+        _ = await desk.outcome(
+            ["authorization": session, "x-forwarded-for": "203.0.113.1"], from: "10.0.0.1")
         #expect(told() == [])
         for peer in ["192.0.2.7", "192.0.2.8"] {
             _ = await desk.outcome(["authorization": session, "x-forwarded-for": "203.0.113.1"], from: peer)

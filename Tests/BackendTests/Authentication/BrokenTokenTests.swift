@@ -29,7 +29,8 @@ struct BrokenTokenTests {
     private static let questions: [Question] = {
         let put = #"{"op":"PUT","table":"lists","id":"new","data":{"name":"n"}}"#
         let single = #"{"table":"lists","data":{"id":"new","name":"n"}}"#
-        let v1 = #"{"v":1,"client_id":"c","transactions":[{"tx_id":1,"crud":[{"op_id":1,\#(put.dropFirst())]}]}"#
+        let v1 =
+            #"{"v":1,"client_id":"c","transactions":[{"tx_id":1,"crud":[{"op_id":1,\#(put.dropFirst())]}]}"#
         let digest = String(repeating: "0", count: 64)
         let letter = "0b1c8a52-0000-4000-8000-000000000001"
         let photo = AttachmentsFixture.question("photo", [1]).json.text
@@ -220,7 +221,8 @@ struct BrokenTokenTests {
                     let field = way == .cookie ? "Cookie: s=\(shown)" : "Authorization: Bearer \(shown)"
                     let client = try RawClient(desk.backend.backend.port, desk.backend.poller)
                     try await client.send(
-                        "\(question.method) \(question.path) HTTP/1.1\r\nHost: h\r\nX-Requested-With: t\r\n\(field)")
+                        "\(question.method) \(question.path) HTTP/1.1\r\nHost: h\r\nX-Requested-With: t\r\n\(field)"
+                    )
                     let answer = try await client.response()
                     #expect(answer.status == 431, "\(question.method) \(question.path)")
                 }

@@ -42,11 +42,14 @@ struct CredentialsReadingTests {
         #expect(try read(lines("X-USER", ["alice", "alice"])).areSeveral)
     }
 
-    @Test(arguments: [
-        ("s=abc", Credentials.Shown.one("abc")), ("a=1; s=abc; b=2", .one("abc")), ("s =abc", .one("abc")),
-        (" s= abc ", .one("abc")), ("s=a=b", .one("a=b")), ("s=", .one("")), ("S=abc", .none), ("s", .none),
-        ("xs=abc; sx=abc", .none), ("s=a; s=b", .several), ("s=a;s=a", .several), ("", .none),
-    ] as [(String, Credentials.Shown)])
+    @Test(
+        arguments: [
+            ("s=abc", Credentials.Shown.one("abc")), ("a=1; s=abc; b=2", .one("abc")),
+            ("s =abc", .one("abc")),
+            (" s= abc ", .one("abc")), ("s=a=b", .one("a=b")), ("s=", .one("")), ("S=abc", .none),
+            ("s", .none),
+            ("xs=abc; sx=abc", .none), ("s=a; s=b", .several), ("s=a;s=a", .several), ("", .none),
+        ] as [(String, Credentials.Shown)])
     func theCookieOfTheNameIsRead(line: String, expected: Credentials.Shown) throws {
         #expect(try read(["cookie": line]).cookie == expected)
     }
@@ -56,11 +59,14 @@ struct CredentialsReadingTests {
         #expect(try read(lines("cookie", ["s=x", "s=x"])).cookie == .several)
     }
 
-    @Test(arguments: [
-        ("Bearer a.b.c", "a.b.c"), ("bearer x", "x"), ("BEARER x", "x"), ("Bearer", nil), ("Bearer ", nil),
-        ("Bearer  x", nil), ("Bearer x ", nil), ("Bearer x y", nil), ("Bearer\tx", nil), ("Bearer x\ty", nil),
-        ("Basic dTpw", nil), ("Token x", nil), ("", nil), (" Bearer x", nil), ("Bearerx", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("Bearer a.b.c", "a.b.c"), ("bearer x", "x"), ("BEARER x", "x"), ("Bearer", nil),
+            ("Bearer ", nil),
+            ("Bearer  x", nil), ("Bearer x ", nil), ("Bearer x y", nil), ("Bearer\tx", nil),
+            ("Bearer x\ty", nil),
+            ("Basic dTpw", nil), ("Token x", nil), ("", nil), (" Bearer x", nil), ("Bearerx", nil),
+        ] as [(String, String?)])
     func aTokenIsWhatStandsBehindBearerAndOneSpace(text: String, expected: String?) throws {
         let credentials = try read(["authorization": text])
         let token = Result { () throws(Problem) -> String in try credentials.token() }
@@ -77,23 +83,28 @@ struct CredentialsReadingTests {
     }
 
     /// Backend 7, number 21.
-    @Test(arguments: [
-        ("192.0.2.7", [], "192.0.2.7"), ("192.0.2.7", ["203.0.113.9"], "192.0.2.7"),
-        ("10.0.0.1", [], "10.0.0.1"), ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
-        ("10.0.0.1", ["1.1.1.1, 203.0.113.9"], "203.0.113.9"),
-        ("10.0.0.1", ["203.0.113.9, 10.0.0.2"], "203.0.113.9"),
-        ("10.0.0.1", ["1.1.1.1", "203.0.113.9", "10.0.0.2"], "203.0.113.9"),
-        ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"), ("10.0.0.1", ["203.0.113.9, nobody"], "10.0.0.1"),
-        ("10.0.0.1", ["203.0.113.9, unknown, 10.0.0.2"], "10.0.0.2"),
-        ("10.0.0.1", ["203.0.113.9:80"], "203.0.113.9"), ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
-        ("10.0.0.1", ["203.0.113.9:4711, 10.0.0.2:80"], "203.0.113.9"),
-        ("10.0.0.1", ["203.0.113.9:x"], "10.0.0.1"), ("10.0.0.1", ["203.0.113.9:123456"], "10.0.0.1"),
-        ("10.0.0.1", ["[2001:db8::9]"], "2001:db8::9"), ("10.0.0.1", ["[2001:db8::9]:4711"], "2001:db8::9"),
-        ("10.0.0.1", ["[203.0.113.9]"], "10.0.0.1"), ("10.0.0.1", ["2001:db8::9:4711"], "2001:db8::9:4711"),
-        ("fd00::1", ["2001:db8::9"], "2001:db8::9"), ("::ffff:192.0.2.7", [], "192.0.2.7"),
-        // An address of version 6 in which one of the proxies stands is none of them.
-        ("::10.0.0.1", ["203.0.113.9"], "::10.0.0.1"),
-    ] as [(String, [String], String)])
+    @Test(
+        arguments: [
+            ("192.0.2.7", [], "192.0.2.7"), ("192.0.2.7", ["203.0.113.9"], "192.0.2.7"),
+            ("10.0.0.1", [], "10.0.0.1"), ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+            ("10.0.0.1", ["1.1.1.1, 203.0.113.9"], "203.0.113.9"),
+            ("10.0.0.1", ["203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+            ("10.0.0.1", ["1.1.1.1", "203.0.113.9", "10.0.0.2"], "203.0.113.9"),
+            ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("10.0.0.1", ["203.0.113.9, nobody"], "10.0.0.1"),
+            ("10.0.0.1", ["203.0.113.9, unknown, 10.0.0.2"], "10.0.0.2"),
+            ("10.0.0.1", ["203.0.113.9:80"], "203.0.113.9"),
+            ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+            ("10.0.0.1", ["203.0.113.9:4711, 10.0.0.2:80"], "203.0.113.9"),
+            ("10.0.0.1", ["203.0.113.9:x"], "10.0.0.1"), ("10.0.0.1", ["203.0.113.9:123456"], "10.0.0.1"),
+            ("10.0.0.1", ["[2001:db8::9]"], "2001:db8::9"),
+            ("10.0.0.1", ["[2001:db8::9]:4711"], "2001:db8::9"),
+            ("10.0.0.1", ["[203.0.113.9]"], "10.0.0.1"),
+            ("10.0.0.1", ["2001:db8::9:4711"], "2001:db8::9:4711"),
+            ("fd00::1", ["2001:db8::9"], "2001:db8::9"), ("::ffff:192.0.2.7", [], "192.0.2.7"),
+            // An address of version 6 in which one of the proxies stands is none of them.
+            ("::10.0.0.1", ["203.0.113.9"], "::10.0.0.1"),
+        ] as [(String, [String], String)])
     func theClientStandsBehindTheProxies(peer: String, forwarded: [String], client: String) throws {
         let credentials = try read(lines("x-forwarded-for", forwarded), from: peer)
         #expect(credentials.client == IPAddress(client))
@@ -118,21 +129,24 @@ struct CrossSitePolicyTests {
         return (thrown { try policy.check(credentials) } as? Problem)?.code
     }
 
-    @Test(arguments: [
-        (nil, "api.example.com", true), ("https://app.example.com", "api.example.com", true),
-        ("https://api.example.com", "api.example.com", true),
-        ("https://API.example.com", "api.example.com", true),
-        ("https://api.example.com", "api.example.com:443", true), ("http://localhost:80", "localhost", true),
-        ("http://localhost:6060", "localhost:6060", true), ("http://[::1]:6060", "[::1]:6060", true),
-        ("https://evil.example.com", "api.example.com", false), ("null", "api.example.com", false),
-        ("https://app.example.com.evil.com", "api.example.com", false),
-        ("https://api.example.com", nil, false),
-        ("https://api.example.com:8443", "api.example.com", false), ("https://", "", false),
-        ("http://localhost:6060", "localhost:6061", false), ("ftp://api.example.com", "api.example.com", false),
-        ("https://app.example.com, https://app.example.com", "api.example.com", false),
-        ("http://app.example.com", "api.example.com", false),
-        ("https://\u{301}api.example.com", "api.example.com", false),
-    ] as [(String?, String?, Bool)])
+    @Test(
+        arguments: [
+            (nil, "api.example.com", true), ("https://app.example.com", "api.example.com", true),
+            ("https://api.example.com", "api.example.com", true),
+            ("https://API.example.com", "api.example.com", true),
+            ("https://api.example.com", "api.example.com:443", true),
+            ("http://localhost:80", "localhost", true),
+            ("http://localhost:6060", "localhost:6060", true), ("http://[::1]:6060", "[::1]:6060", true),
+            ("https://evil.example.com", "api.example.com", false), ("null", "api.example.com", false),
+            ("https://app.example.com.evil.com", "api.example.com", false),
+            ("https://api.example.com", nil, false),
+            ("https://api.example.com:8443", "api.example.com", false), ("https://", "", false),
+            ("http://localhost:6060", "localhost:6061", false),
+            ("ftp://api.example.com", "api.example.com", false),
+            ("https://app.example.com, https://app.example.com", "api.example.com", false),
+            ("http://app.example.com", "api.example.com", false),
+            ("https://\u{301}api.example.com", "api.example.com", false),
+        ] as [(String?, String?, Bool)])
     func pagesAreThoseOfTheListAndOfTheHost(origin: String?, host: String?, isAllowed: Bool) {
         #expect(code(origin, host: host) == (isAllowed ? nil : "CROSS_SITE"))
         #expect(code(origin, host: host, isMarked: false) == "CROSS_SITE")

@@ -210,7 +210,8 @@ struct RouteAuthenticationTests {
 
     /// Asks each route that wants to know who asks, and expects the code.
     private func expectRefused(
-        _ shown: Shown, by fixture: AttachmentsFixture, uses: [Authentication.Use] = [.token, .uploads, .attachments]
+        _ shown: Shown, by fixture: AttachmentsFixture,
+        uses: [Authentication.Use] = [.token, .uploads, .attachments]
     ) async throws {
         for kind in Route.Kind.allCases {
             guard case .principal(let use) = kind.access, uses.contains(use) else { continue }
@@ -243,7 +244,8 @@ struct RouteAuthenticationTests {
             for shown in try Self.refused(key) { try await expectRefused(shown, by: fixture) }
             // It is good, and gets no other one.
             let upload = try Self.bearer(Self.own(key, "uploads"))
-            try await expectRefused(Shown("a token for uploads", upload, "TOKEN_KIND"), by: fixture, uses: [.token])
+            try await expectRefused(
+                Shown("a token for uploads", upload, "TOKEN_KIND"), by: fixture, uses: [.token])
             #expect(try await written(fixture) == before)
         }
     }
@@ -336,7 +338,9 @@ struct RouteAuthenticationTests {
             let lines = fixture.backend.lines.withLock { $0 }
             for (route, status) in [("upload", "200"), ("token", "200"), ("rejections", "403")] {
                 let line = try #require(
-                    lines.first { $0.contains("http.route=\(route)") && $0.contains("http.status=\(status)") },
+                    lines.first {
+                        $0.contains("http.route=\(route)") && $0.contains("http.status=\(status)")
+                    },
                     "\(route)")
                 for value in ["auth.kind=session", "token.id=j-1", "user.digest="] {
                     #expect(line.contains(value), "\(line)")

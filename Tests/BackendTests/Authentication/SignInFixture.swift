@@ -163,7 +163,7 @@ final class FakeProvider: Sendable {
     }
 
     var fetch: ProviderKeys.Fetch {
-        return {
+        {
             let gate = self.state.withLock { state -> Gate? in
                 state.fetches += 1
                 return state.gate
@@ -191,6 +191,7 @@ struct SignInDesk: Sendable {
     ///
     /// - Parameter change: what is other than a provider, sessions with the cookie `s`, and proxies of 10.0.0.0/8 with
     ///   `X-User`.
+    /// - Throws: What the change throws, and what ends a test.
     init(_ change: (inout BackendConfiguration) throws -> Void = { _ in }) throws {
         var configuration = BackendConfiguration.development(powersyncURL: "http://sync")
         configuration.corsOrigins = ["https://app.example.com"]

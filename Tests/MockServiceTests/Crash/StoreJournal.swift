@@ -53,7 +53,9 @@ final class StoreJournal: Sendable {
     /// Notes behind what the process is about to be killed.
     func killing(_ moment: String) { append("killing \(moment)\n") }
 
-    /// In one call: the file never holds half of it. A process that cannot say what it does proves nothing.
+    /// In one call: the file never holds half of it.
+    ///
+    /// A process that cannot say what it does proves nothing.
     private func append(_ text: String) {
         let bytes = Array(text.utf8)
         guard write(descriptor, bytes, bytes.count) == bytes.count else {

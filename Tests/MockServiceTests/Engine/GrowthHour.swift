@@ -112,7 +112,11 @@ final class GrowthHour {
                 Issue.record(error)
             }
         }
-        let intake = try await wait(for: "the intake") { opened.withLock { $0 } } until: { $0 != nil }
+        let intake = try await wait(for: "the intake") {
+            opened.withLock { $0 }
+        } until: {
+            $0 != nil
+        }
         return (task, try #require(intake))
     }
 

@@ -68,7 +68,7 @@ struct LookupHistory {
     ///
     /// - Parameters:
     ///   - writes: Places and the numbers that are found of them from now on; nil for nothing.
-    ///   - visible: How many of them a commit covers that becomes visible; nil if none does.
+    ///   - count: How many of them a commit covers that becomes visible; nil if none does.
     ///   - file: The file.
     /// - Returns: For each whether it was written.
     /// - Throws: `SQLiteError`.

@@ -130,7 +130,8 @@ struct RowWriterTests {
                     let buckets = try (0..<places).map { try asked.bucket(named: "s|0[\"u\($0)\"]") }
                     let operations = buckets.indices.map { bucket in
                         EvaluatedBatch.Operation(
-                            bucket: bucket, type: type, id: 0..<1, record: 1..<1 + recordBytes, checksum: .zero)
+                            bucket: bucket, type: type, id: 0..<1, record: 1..<1 + recordBytes,
+                            checksum: .zero)
                     }
                     let row = RowWriter.Row(
                         table: table, key: RowKey([.text("a")], of: ReplicaID.random()),

@@ -61,7 +61,8 @@ struct StoreReadingTests {
                 var size = 0
                 var isCut = false
                 for operation in operations where operation.id > after && operation.id <= last {
-                    size += operation.kind == .remove ? operation.objectID.utf8.count : operation.data.utf8.count
+                    size +=
+                        operation.kind == .remove ? operation.objectID.utf8.count : operation.data.utf8.count
                     isCut = size > bytes && !expected.isEmpty
                     if isCut { break }
                     expected.append(operation)

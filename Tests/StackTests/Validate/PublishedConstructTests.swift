@@ -46,7 +46,7 @@ struct PublishedConstructTests {
         }
         // Lines that are joined have no room for comments.
         let bare = query.split(separator: "\n").map { line in
-            line.firstRange(of: "--").map { line[..<$0.lowerBound] } ?? line
+            String(line.firstRange(of: "--").map { line[..<$0.lowerBound] } ?? line)
         }
         let folded: String = bare.joined(separator: "\n        ")
         let list = "  s:\n    queries:\n      - >-\n        \(folded)\n"

@@ -83,7 +83,8 @@ struct ValidationVectorTests {
             16, bucket: "data: ['SELECT id, (user_parameters.role = todos.description) as r FROM todos']",
             said: ["…Parameter match expression is not allowed here"]),
         Vector(
-            17, bucket:
+            17,
+            bucket:
                 "parameters: SELECT id AS a FROM lists WHERE token_parameters.start_at < lists.created_at",
             "data: ['SELECT * FROM lists WHERE id = bucket.a']",
             said: ["…Cannot use table values and parameters in the same clauses"]),
@@ -91,7 +92,8 @@ struct ValidationVectorTests {
             18, bucket: "data: ['SELECT id, something.length(lists.id) AS n FROM lists']",
             said: ["…Function 'something.length' is not defined"]),
         Vector(
-            21, bucket:
+            21,
+            bucket:
                 "parameters: \"select request.user_id() as user_id, request.parameters() ->> 'id' as id\"",
             "data: ['SELECT * FROM lists WHERE owner_id = bucket.user_id AND id = bucket.id']", said: []),
         Vector(
