@@ -39,6 +39,8 @@ struct ContractBackend: Sendable {
         let signer = try JSONWebKey.generate(.ES256)
         let issuer = "https://backend.example.com"
         var configuration = TestBackend.configuration(uri)
+        // As many as in production: more at once would be more than may wait for a connection.
+        configuration.uploadsPerUser = BackendConfiguration.development().uploadsPerUser
         configuration.tables = .text(try Repository.text("Tests/Fixtures/contract/tables.yaml"))
         configuration.keys = .given(GivenKeys(privateText: signer.jsonObjectText(includePrivate: true)))
         configuration.tokenIssuer = issuer
