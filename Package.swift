@@ -114,7 +114,8 @@ let targets: [Target] = [
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
-    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
+    command(
+        "MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
     command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine", "System"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     // What service and backend are measured beside.
@@ -210,7 +211,8 @@ let targets: [Target] = [
         [
             "StackCommand", "BackendCommand", "MockServiceCommand", "Client", "Stack", "Backend",
             "MockService", "HTTP", "HTTPClient", "HTTPServer", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "CommandLine", "Crypto", "SQLite", "System", "Wire", "YAML",
+            "PostgresServer", "PostgresTestSupport", "CommandLine", "Crypto", "SQLite", "System", "Wire",
+            "YAML",
         ]),
 ]
 

@@ -12,7 +12,7 @@ struct DatabaseTLSTests {
     private static func files(
         _ readable: [String] = [DatabaseTLSTests.debian], named: String? = nil
     ) -> DatabaseTLS.Files {
-        DatabaseTLS.Files(home: "/home/app", named: named) { readable.contains($0) }
+        DatabaseTLS.Files(home: "/srv/app", named: named) { readable.contains($0) }
     }
 
     /// Decides for keywords as libpq has them: without a `sslmode` of its own it says `prefer`.
@@ -103,7 +103,7 @@ struct DatabaseTLSTests {
             try Self.decide(remote.merging(keywords) { $1 }, files: files).parameters["sslrootcert"]
         }
         #expect(try file(["sslrootcert": "/own.crt"], Self.files(named: "/named.crt")) == nil)
-        #expect(try file([:], Self.files(["/home/app/.postgresql/root.crt", Self.debian])) == nil)
+        #expect(try file([:], Self.files(["/srv/app/.postgresql/root.crt", Self.debian])) == nil)
         #expect(try file([:], Self.files(named: "/named.crt")) == "/named.crt")
         #expect(try file([:], Self.files([fedora, "/etc/ssl/cert.pem"])) == fedora)
         #expect(try file([:], Self.files([])) == nil)

@@ -403,7 +403,7 @@ struct SettingTests {
     // MARK: Development and production
 
     /// Also what one takes for one of the two.
-    @Test(arguments: ["prod", "Production", "dev", "test", "staging", " development", "/root/.profile"])
+    @Test(arguments: ["prod", "Production", "dev", "test", "staging", " development", "/etc/profile"])
     func whatIsNoEnvironmentIsRefused(name: String) {
         #expect(refusal(["ENV": name], to: Self.production) == "ENV must be development or production")
         #expect(refusal(["ENV": name]) == "ENV must be development or production")
