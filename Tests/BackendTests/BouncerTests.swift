@@ -76,7 +76,11 @@ struct BouncerTests {
         let through = try await Self.bouncer.value.uri(through: uri)
         try await TestBackend.with(
             schema: "SELECT 1", uri: through, map: "tables: { notes: { owner: owner_id } }",
-            { $0.links.preparesStatements = false }
+            {
+                $0.links.preparesStatements = false
+                // All of them may wait for a connection.
+                ($0.poolSize, $0.uploadsPerUser) = (8, 1)
+            }
         ) { backend in
             try await withThrowingTaskGroup(of: [String].self) { group in
                 for user in 0..<20 {

@@ -67,9 +67,11 @@ package final class FrameStore: Sendable {
 
         func inMemory(_ request: FrameRequest) -> Frame? {
             let published = places[Place(bucket: request.bucket, after: request.after)]
-            // A line for each commit is no way to send a bucket from its beginning, unless there is but one.
-            let most = request.after == 0 ? request.last : 0
-            if let published, (most...request.last).contains(published.last) { return published }
+            // A line for each commit is no way to send a bucket from its beginning.
+            let isEnough = { (frame: Frame) in
+                request.after > 0 || frame.last == request.last || frame.count >= request.rows
+            }
+            if let published, published.last <= request.last, isEnough(published) { return published }
             return sent[request]?.frame
         }
     }

@@ -50,6 +50,8 @@ final class GrowthHour {
         limits.keptLogBytes = 512 << 10
         limits.freeBytes = 256 << 10
         limits.writerCacheBytes = 1 << 20
+        // Full before the first of what is compared.
+        limits.keptFrameBytes = 1 << 20
         return limits
     }()
     private static let owners = (0..<20).map { "u\($0)" }
