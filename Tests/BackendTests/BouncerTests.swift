@@ -76,23 +76,20 @@ struct BouncerTests {
         let through = try await Self.bouncer.value.uri(through: uri)
         try await TestBackend.with(
             schema: "SELECT 1", uri: through, map: "tables: { notes: { owner: owner_id } }",
-            {
-                $0.links.preparesStatements = false
-                // All of them may wait for a connection.
-                ($0.poolSize, $0.uploadsPerUser) = (8, 1)
-            }
+            { ($0.links.preparesStatements, $0.poolSize) = (false, 8) }
         ) { backend in
-            try await withThrowingTaskGroup(of: [String].self) { group in
-                for user in 0..<20 {
-                    for number in 0..<5 {
+            // No more at once than may wait for a connection.
+            for number in 0..<5 {
+                try await withThrowingTaskGroup(of: [String].self) { group in
+                    for user in 0..<20 {
                         group.addTask {
                             let put =
                                 #"{"op":"PUT","table":"notes","id":"\#(user) \#(number)","data":{}}"#
                             return try await backend.upload("{\"batch\":[\(put)]}", user: "u\(user)").states
                         }
                     }
+                    for try await states in group { #expect(states == ["applied"]) }
                 }
-                for try await states in group { #expect(states == ["applied"]) }
             }
             let sessions = """
                 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
