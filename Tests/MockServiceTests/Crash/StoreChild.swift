@@ -36,8 +36,6 @@ enum StoreChild {
 
     /// How long the source rests between two commits, and behind every sixteenth, so that upkeep has its turn.
     private static let (pause, longPause) = (Duration.milliseconds(2), Duration.milliseconds(20))
-    /// The same where what is awaited comes once upkeep has nothing else to do.
-    private static let rest = Duration.milliseconds(400)
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
@@ -88,8 +86,7 @@ enum StoreChild {
                     store: store, publisher: publisher, frames: frames, journal: journal
                 ).run()
             }
-            let rest = [.vacuumed, .emptied].contains(plan.moment) ? Self.rest : longPause
-            group.addTask { try await commit(source, store, publisher, journal, poller, rest) }
+            group.addTask { try await commit(source, store, publisher, journal, poller) }
             for try await _ in group {}
         }
     }
@@ -111,7 +108,7 @@ enum StoreChild {
     /// Commits one transaction after the other; now and then a client asks for a write checkpoint.
     private static func commit(
         _ source: ScriptedSource, _ store: ServiceStore, _ publisher: Publisher, _ journal: StoreJournal,
-        _ poller: Poller, _ rest: Duration
+        _ poller: Poller
     ) async throws {
         while true {
             let number = source.commit(journal)
@@ -121,7 +118,7 @@ enum StoreChild {
                     published: publisher.current?.checkpoint.lsn ?? .zero)
                 journal.given(stored.id)
             }
-            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? rest : pause))
+            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? longPause : pause))
         }
     }
 

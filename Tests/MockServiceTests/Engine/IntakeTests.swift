@@ -288,7 +288,7 @@ struct IntakeTests {
                 try await Self.run(fixture, time: time) { intake in
                     try await intake.submit(ChangeBatch(.committed(LSN(rawValue: 10))))
                     do {
-                        try await Task.sleep(for: TestOptions.deadline * 2)
+                        try await wait(for: "the end of the source") { false }
                     } catch {
                         hasEnded.withLock { $0 = true }
                         throw error
