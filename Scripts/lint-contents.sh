@@ -33,6 +33,9 @@ sources=$(select_files '\.swift$' '^(Tests|Package\.swift)')
 forbid 'a note to do something later, without the number of an issue' '(TODO|FIXME)([^#]*$)' "$swift"
 forbid 'fatalError outside tests' '(^|[^A-Za-z.])fatalError\(' "$sources"
 forbid 'FoundationNetworking (ARCHITECTURE.md, Dependencies)' 'import +FoundationNetworking' "$swift"
+forbid 'a continuation that ThreadSanitizer does not follow (Platform/System/Resumption.swift)' \
+    'with(Checked|Unsafe)(Throwing)?Continuation' \
+    "$(select_files '^(Platform/(System|SQLite|HTTP[A-Za-z]*)|Client|Tests/(TestSupport|ClientTests))/.*\.swift$' '/Resumption\.swift$')"
 forbid 'a package from elsewhere' '\.package\(' Package.swift
 
 # Keys stand in tests alone (backend 4.6).
