@@ -88,6 +88,15 @@ while IFS=: read -r file script; do
     [ -e "$script" ] || complain "$file: there is no $script"
 done < <(grep -roHE 'Scripts/[A-Za-z0-9-]+\.[a-z]+' Documentation | sort -u)
 
+# So are the tests that reviews name; an ellipsis stands for the rest of a name.
+tests=$(select_files '^Tests/.*\.swift$' | tr '\n' '\0' | xargs -0 grep -ohE 'func [a-z][A-Za-z0-9]*' | sed 's/^func //' | sort -u || true)
+while IFS=: read -r file test; do
+    [ -n "$test" ] || continue
+    name=${test#*.}
+    if [[ $name == *… ]]; then known="^${name%…}"; else known="^$name\$"; fi
+    grep -q "$known" <<<"$tests" || complain "$file: there is no test $test"
+done < <(grep -oHE '\b[A-Z][A-Za-z0-9]*Tests\.[a-z][A-Za-z0-9]*(…)?' Documentation/*Review.md | sort -u)
+
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)
 inside_and_there() {

@@ -104,6 +104,8 @@ notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES 
 notices 'a suite that is not there' $contents 'Scripts/nightly.sh: there is no suite GoneTests' \
     Scripts/nightly.sh "# Scripts/test.sh --filter '$(word Gone)Tests|CrashTests'"
 notices 'a script that is not there' $contents 'there is no Scripts/gone.sh' Documentation/StackReview.md 'Scripts/gone.sh'
+notices 'a test that is not there' $contents 'there is no test WireTests.goneWithout' Documentation/StackReview.md \
+    'WireTests.goneWithout'
 if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
     printf 'gitdir: %s\n' "$(git rev-parse --absolute-git-dir)" >"$copy/.git"
     notices 'a commit that is not there' $contents 'the commit 0123456 is not in the history' \
