@@ -77,6 +77,11 @@ struct ContractBackend: Sendable {
         case ("BATCH_ON_FATAL_ERROR", "skip"): configuration.continuesAfterFatalError = true
         case ("LEGACY_BATCH_MODE", "isolate"): configuration.isolatesLegacyBatches = true
         case ("CHECKPOINT_MODE", "custom"): configuration.hasCustomCheckpoints = true
+        case ("SESSION_COOKIE", _): configuration.authentication.session?.cookie = value
+        case ("TRUSTED_USER_HEADER", _): configuration.authentication.userHeader = value
+        case ("TRUSTED_PROXIES", _):
+            guard let range = IPRange(value) else { throw UnknownSetting(name: name, value: value) }
+            configuration.authentication.trustedProxies = [range]
         case ("MAX_BODY_BYTES", _):
             guard let bytes = Int(value) else { throw UnknownSetting(name: name, value: value) }
             configuration.bodyLimit = bytes
