@@ -5,12 +5,8 @@ import Testing
 
 /// The catalogue is whole, and says of itself what it lacks.
 struct ContractCatalogueTests {
-    private static func catalogue() throws -> ContractCatalogue {
-        try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
-    }
-
     @Test func numbersAreThoseOfTheContract() throws {
-        let cases = try Self.catalogue().cases
+        let cases = try ContractCatalogue.ours().cases
         #expect(Set(cases.map(\.number.number)) == Set(1...180))
         // Parts are lettered from a on, and a case that has parts is not a whole besides.
         for (number, parts) in Dictionary(grouping: cases, by: \.number.number) {
@@ -22,25 +18,25 @@ struct ContractCatalogueTests {
 
     @Test func titlesOfTheContractAreThere() throws {
         let page = try Repository.text("Documentation/Contract/backend.md")
-        for entry in try Self.catalogue().cases where entry.number.number <= 156 {
+        for entry in try ContractCatalogue.ours().cases where entry.number.number <= 156 {
             let row = "\n| \(entry.number.number) | L"
             #expect(page.contains(row), "\(entry.number)")
         }
     }
 
     @Test func laterAreTheseAlone() throws {
-        let later = try Self.catalogue().cases.filter { $0.later != nil }.map(\.number.description)
+        let later = try ContractCatalogue.ours().cases.filter { $0.later != nil }.map(\.number.description)
         #expect(later == ["14", "18", "44b", "64b", "66", "67", "102b", "103", "104"])
     }
 
     @Test func securityIsMust() throws {
-        for entry in try Self.catalogue().cases where entry.isSecurity {
+        for entry in try ContractCatalogue.ours().cases where entry.isSecurity {
             #expect(entry.severity == .must, "\(entry.number)")
         }
     }
 
     @Test func whatIsCodeHasCode() throws {
-        let code = try Self.catalogue().cases.filter { $0.driver == .swift }.map(\.number)
+        let code = try ContractCatalogue.ours().cases.filter { $0.driver == .swift }.map(\.number)
         #expect(Set(code) == Set(SwiftCases.all.keys))
     }
 
@@ -61,7 +57,7 @@ struct ContractCatalogueTests {
     /// Attachments, and what is done to a process, its database or a service beside it.
     @Test func testsThatAreNamedAreThere() throws {
         var named: [String] = []
-        for entry in try Self.catalogue().cases {
+        for entry in try ContractCatalogue.ours().cases {
             guard case .test(let name) = entry.driver else { continue }
             let parts = name.split(separator: ".").map(String.init)
             try #require(parts.count == 2, "\(entry.number)")
