@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncHTTPClient
 import PowerSyncHTTPTestSupport
 import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
@@ -112,6 +113,10 @@ struct DrainTests {
     @Test func aSignalDuringTwentyUploadsLeavesNoneHalfDone() async throws {
         let schema = TestBackend.demoTables + TestBackend.gated(where: "NEW.id LIKE '%-b'")
         let environment = ["POOL_SIZE": "20"]
+        let held = """
+            SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """
         try await BackendProcess.with(schema: schema, environment: environment) { process, uri in
             let poller = try Poller()
             defer { poller.stop() }
@@ -122,6 +127,7 @@ struct DrainTests {
                 tokens.append(try #require(json["token"]?.stringValue))
             }
             let gate = try await DatabaseGate(uri, poller)
+            let connection = try await PostgresConnection.connect(uri, poller: poller)
             let statuses = try await withThrowingTaskGroup(of: (user: Int, status: Int).self) {
                 group -> [Int: Int] in
                 for (user, token) in tokens.enumerated() {
@@ -130,10 +136,19 @@ struct DrainTests {
                     }
                     let body = "{\"batch\":[\(rows.joined(separator: ","))]}"
                     group.addTask {
-                        (user, try await client.send("POST", "/api/data", body, token: token).status)
+                        do {
+                            let answer = try await client.send("POST", "/api/data", body, token: token)
+                            return (user, answer.status)
+                        } catch is HTTPClientError {
+                            // One that has not come before the signal is not taken any more.
+                            return (user, 0)
+                        }
                     }
                 }
-                try await gate.waitForArrivals(20)
+                // On a slow machine the time of the first is over before the last has come.
+                try await wait(
+                    for: "uploads at the gate", read: { try await connection.query(held).scalar },
+                    until: { ($0.flatMap { Int($0) } ?? 0) >= 10 })
                 let signalled = ContinuousClock.now
                 try #require(kill(process.id, SIGTERM) == 0)
                 try await gate.open()
@@ -143,9 +158,8 @@ struct DrainTests {
                 #expect(ContinuousClock.now - signalled < .seconds(30) * TestOptions.patience)
                 return statuses
             }
-            #expect(statuses.values.allSatisfy { [200, 503].contains($0) }, "\(statuses)")
+            #expect(statuses.values.allSatisfy { [0, 200, 503].contains($0) }, "\(statuses)")
             #expect(statuses.values.contains(200), "what is in work has its time")
-            let connection = try await PostgresConnection.connect(uri, poller: poller)
             let sessions = """
                 SELECT count(*) FROM pg_stat_activity
                 WHERE datname = current_database() AND application_name = 'powersync-backend'
@@ -157,7 +171,8 @@ struct DrainTests {
                 let count = try await connection.query(
                     "SELECT count(*) FROM lists WHERE id LIKE $1", ["\(user)-%"]
                 ).scalar
-                #expect(status == 200 ? count == "2" : ["0", "2"].contains(count), "\(user): \(status)")
+                let allowed = [0: ["0"], 200: ["2"], 503: ["0", "2"]][status] ?? []
+                #expect(allowed.contains(count ?? ""), "\(user): \(status)")
             }
             await connection.close()
         }
