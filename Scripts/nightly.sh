@@ -20,7 +20,8 @@
 #   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
 #                 COMMIT; migrations under load
-#   bounds        100 bodies of 16 MiB at once, and 5,000 connections that get nowhere, against a release build
+#   bounds        100 bodies of 16 MiB at once, 5,000 connections that get nowhere, a user with 100 requests in flight, and
+#                 a minute of twice as many uploads as connections, against a release build
 #   pruning       a ledger of 5,000,000 entries is pruned while 1,000 transactions a second arrive, against a release build
 #   figures       the tables of two clients on backend and service, and of faults; both fail unless A = B = Postgres at the end
 #   busy          the whole suite with two busy processes beside it
@@ -121,8 +122,8 @@ measured() {
 
 bounds() {
     export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}" \
-        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}"
-    measured 'HeavyBodyTests|CrowdTests|FairnessTests'
+        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}" POWERSYNC_SOAK="${POWERSYNC_SOAK:-60}"
+    measured 'HeavyBodyTests|CrowdTests|FairnessTests|SoakTests'
 }
 
 pruning() {
