@@ -63,12 +63,3 @@ package struct RowProcessor: Sendable, Hashable {
     /// The values that choose the bucket.
     package let partitionKeys: [Expression]
 }
-
-/// How values of Postgres become SQLite values (service 6.2, 6.13).
-package struct ConversionOptions: Sendable, Hashable {
-    /// Digits of a second's fraction; nil is a fraction as the source has it, padded to six.
-    package var fractionDigits: Int?
-
-    /// Makes options.
-    package init(fractionDigits: Int? = nil) { self.fractionDigits = fractionDigits }
-}

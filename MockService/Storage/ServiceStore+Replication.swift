@@ -67,7 +67,7 @@ extension ServiceStore {
     package func plan(_ table: SourceTable, _ context: EvaluationContext) async throws -> TablePlan {
         try await pool.write { connection in
             try connection.transaction {
-                try TablePlan(table, context.config, keepsLargeValues: table.keepsLargeValues) {
+                try TablePlan(table, context.served, keepsLargeValues: table.keepsLargeValues) {
                     try RowWriter.outputType(named: $0, connection)
                 }
             }
