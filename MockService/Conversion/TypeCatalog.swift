@@ -77,7 +77,7 @@ package struct TypeCatalog: Sendable {
     ///   - isRead: Whether the value is read with its table: then one of a domain is of its base type, which the stream does
     ///     not tell (service 9.7, G38).
     /// - Returns: The type.
-    func plainType(_ oid: UInt32, isRead: Bool) -> PostgresType {
+    package func plainType(_ oid: UInt32, isRead: Bool) -> PostgresType {
         var entry = entries[oid]
         var depth = 0
         while isRead, let domain = entry, domain.kind == "d", depth < 16 {
