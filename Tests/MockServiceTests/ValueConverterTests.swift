@@ -87,22 +87,23 @@ struct ValueConverterTests {
     }
 
     /// The column of edition 1: times stay as they are spelled.
-    @Test(arguments: [
-        (PostgresType.time, "17:42:01.12", "17:42:01.12"),
-        (.timestamp, "2023-03-06 15:47:12.4", "2023-03-06 15:47:12.4"),
-        (.timestamp, "infinity", "9999-12-31 23:59:59"),
-        (.timestamp, "10000-01-01 00:00:00", "10000-01-01 00:00:00"),
-        (.timestamp, "0044-03-15 00:00:00 BC", nil),
-        (.timestampWithZone, "2023-03-06 13:47:00+00", "2023-03-06 13:47:00Z"),
-        (.timestampWithZone, "2024-06-30 18:29:59.999+00", "2024-06-30 18:29:59.999Z"),
-        (.timestampWithZone, "-infinity", "0000-01-01 00:00:00Z"),
-        (.timestampWithZone, "294276-12-31 00:00:00+00", nil),
-        (
-            .array(.timestampWithZone, delimiter: ","),
-            #"{"2023-03-06 13:47:00+00","2023-03-06 13:47:00.12345+00"}"#,
-            #"["2023-03-06 13:47:00Z","2023-03-06 13:47:00.12345Z"]"#
-        ),
-    ] as [(PostgresType, String, String?)])
+    @Test(
+        arguments: [
+            (PostgresType.time, "17:42:01.12", "17:42:01.12"),
+            (.timestamp, "2023-03-06 15:47:12.4", "2023-03-06 15:47:12.4"),
+            (.timestamp, "infinity", "9999-12-31 23:59:59"),
+            (.timestamp, "10000-01-01 00:00:00", "10000-01-01 00:00:00"),
+            (.timestamp, "0044-03-15 00:00:00 BC", nil),
+            (.timestampWithZone, "2023-03-06 13:47:00+00", "2023-03-06 13:47:00Z"),
+            (.timestampWithZone, "2024-06-30 18:29:59.999+00", "2024-06-30 18:29:59.999Z"),
+            (.timestampWithZone, "-infinity", "0000-01-01 00:00:00Z"),
+            (.timestampWithZone, "294276-12-31 00:00:00+00", nil),
+            (
+                .array(.timestampWithZone, delimiter: ","),
+                #"{"2023-03-06 13:47:00+00","2023-03-06 13:47:00.12345+00"}"#,
+                #"["2023-03-06 13:47:00Z","2023-03-06 13:47:00.12345Z"]"#
+            ),
+        ] as [(PostgresType, String, String?)])
     func timesOfEdition1StayAsTheyAre(_ type: PostgresType, _ text: String, _ expected: String?) throws {
         let converter = ValueConverter(options: CompatibilityOptions(edition: 1))
         #expect(try converter.value(text, type) == SQLiteValue(expected))

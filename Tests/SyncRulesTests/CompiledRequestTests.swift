@@ -95,11 +95,13 @@ struct CompiledRequestTests {
     }
 
     /// Service 2.4, as recorded in numbers-in-parameters.
-    @Test(arguments: [
-        ("1", "[1]"), ("1.0", "[1]"), ("1.5", "[1.5]"), ("\"1\"", "[\"1\"]"), ("true", "[1]"),
-        ("false", "[0]"),
-        ("\"true\"", "[\"true\"]"), ("[1]", "[\"[1.0]\"]"), (#"{"a":1}"#, #"["{\"a\":1.0}"]"#), ("null", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("1", "[1]"), ("1.0", "[1]"), ("1.5", "[1.5]"), ("\"1\"", "[\"1\"]"), ("true", "[1]"),
+            ("false", "[0]"),
+            ("\"true\"", "[\"true\"]"), ("[1]", "[\"[1.0]\"]"), (#"{"a":1}"#, #"["{\"a\":1.0}"]"#),
+            ("null", nil),
+        ] as [(String, String?)])
     func claimsBecomeValues(_ claim: String, _ name: String?) throws {
         let found = try lines(
             try plan(query: "SELECT * FROM t WHERE x = auth.parameter('n')"), token: "{\"n\":\(claim)}",
