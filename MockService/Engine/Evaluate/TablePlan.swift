@@ -54,10 +54,11 @@ package final class TablePlan: Sendable {
     ///   - table: The table with its record.
     ///   - served: The configuration's plan.
     ///   - keepsLargeValues: Whether values that an update may leave out are kept.
+    ///   - isRead: Whether its rows are read with the table, and not streamed.
     ///   - type: Gives the id of an output type.
     /// - Throws: What `type` throws.
     package init(
-        _ table: SourceTable, _ served: ServedPlan, keepsLargeValues: Bool = true,
+        _ table: SourceTable, _ served: ServedPlan, keepsLargeValues: Bool = true, isRead: Bool = false,
         type: (String) throws -> Int64
     ) rethrows {
         let plan = served.plan
@@ -65,7 +66,7 @@ package final class TablePlan: Sendable {
         let shape = TableShape(
             tag: Self.tag, schema: ExactText(table.description.schema),
             name: ExactText(table.description.name), columns: columns.map { ExactText($0.name) })
-        let all = PowerSyncSyncRules.RowProgramCompiler.compile(plan, shape)
+        let all = RowProgramCompiler.compile(plan, shape)
         let names = all.rows.map { $0.type.name(of: table.description.name) }
         types = try names.map(type)
         self.table = table
@@ -73,8 +74,9 @@ package final class TablePlan: Sendable {
         lookups = all.lookups
         definitions = all.lookups.map { served.lookups[$0.definition] }
         self.keepsLargeValues = keepsLargeValues
-        conversions = table.types
-        forms = table.types.map { SlotConverter.Form($0) }
+        let conversions = table.conversions(plan.options, isRead: isRead)
+        self.conversions = conversions
+        forms = conversions.map { SlotConverter.Form($0) }
         isIdentity = columns.map(\.isIdentity)
         identity = columns.indices.filter { columns[$0].isIdentity }
         let read = all.rows.reduce(into: Set<Int>()) { $0.formUnion($1.columns) }

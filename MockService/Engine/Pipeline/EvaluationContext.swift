@@ -18,7 +18,7 @@ package struct EvaluationContext: Sendable {
     package init(_ served: ServedPlan, progress: @escaping @Sendable () -> Void = {}) {
         self.served = served
         self.progress = progress
-        converter = SlotConverter(options: ConversionOptions(served.plan.options))
+        converter = SlotConverter(options: served.plan.options)
     }
 
     /// The stream that is written.
