@@ -215,7 +215,7 @@ package struct RowEvaluation: ~Copyable {
                     of: plan.lookups[index], slots, in: &arena,
                     texts: texts[table] + plan.lookupTextOffsets[index])
                 guard let entries else { return false }
-                add(entries, of: plan.definitions[index])
+                try add(entries, of: plan.definitions[index])
             } catch {
                 warnings.append(
                     "The lookup \(plan.lookupNames[index]) has no value for a row of "
@@ -227,13 +227,24 @@ package struct RowEvaluation: ~Copyable {
         return true
     }
 
+    /// Holds what one program makes of a row to as much as it may compute for it: an array of a row, and each of its elements
+    /// with all of the row, is a product.
+    private func checkSize(_ count: Int) throws(EvaluationError) {
+        guard count <= RowProgramRun.byteLimit else {
+            throw EvaluationError(message: "What is made of one row is longer than 64 MiB.")
+        }
+    }
+
     /// Adds what a definition finds of the row, each key once.
-    private mutating func add(_ entries: [LookupEntry], of definition: Int64) {
+    private mutating func add(_ entries: [LookupEntry], of definition: Int64) throws(EvaluationError) {
         var places: [[UInt8]: Int] = [:]
         var found: [(key: [UInt8], rows: [[Slot]])] = []
+        var size = 0
         for entry in entries {
             var key: [UInt8] = []
             guard LookupValues.appendKey(entry.key, in: arena, to: &key) else { continue }
+            size += entry.outputs.reduce(key.count) { $0 + ($1.isText ? $1.range.count : 1) }
+            try checkSize(size)
             let place = places[key] ?? found.count
             if place == found.count {
                 places[key] = place
@@ -261,6 +272,7 @@ package struct RowEvaluation: ~Copyable {
         var outcome = try run.start(plan.programs[index].code, slots, in: &arena, texts: texts)
         guard outcome == .inside else { return outcome == .outside }
         let program = plan.programs[index]
+        let start = result.bytes.count
         repeat {
             if let group = program.outputGroup {
                 if outputs[group].row != result.rows.count {
@@ -275,6 +287,7 @@ package struct RowEvaluation: ~Copyable {
                 let output = output(of: program, index, plan)
                 addOperation(output, of: program, index, plan)
             }
+            try checkSize(result.bytes.count - start)
             outcome = try run.next(program.code, slots, in: &arena, texts: texts)
         } while outcome == .inside
         return outcome == .outside
@@ -383,5 +396,15 @@ package struct RowEvaluation: ~Copyable {
     /// Where the text of a column lies; the old row's if the new one leaves it out.
     private func text(_ column: Int, of change: ChangeBatch.Change) -> Range<Int>? {
         batch.now(column, of: change).range
+    }
+}
+
+extension Slot {
+    /// Whether it has bytes in the arena.
+    fileprivate var isText: Bool {
+        switch kind {
+        case .text, .blob, .wide: true
+        case .null, .integer, .real, .missing: false
+        }
     }
 }

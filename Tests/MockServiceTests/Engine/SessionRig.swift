@@ -192,22 +192,29 @@ final class SessionRig: Sendable {
     /// - Parameter changes: For each table its changes.
     /// - Throws: What the store throws.
     func commit(in changes: [(table: String, changes: [RowChange])]) async throws {
+        let result = try await write(events(in: changes) + [.committed(nextPosition())])
+        try #require(result.checkpoint != nil)
+    }
+
+    private func events(in tables: [(table: String, changes: [RowChange])]) throws -> [ReplicationEvent] {
         var events: [ReplicationEvent] = []
-        for (name, changes) in changes {
+        for (name, changes) in tables {
             let table = try #require(name == "t" ? table : others[name])
             events += changes.map { ReplicationEvent.change(table, $0) }
         }
-        let result = try await write(events + [.committed(nextPosition())])
-        try #require(result.checkpoint != nil)
+        return events
     }
 
     /// Stores a transaction that nobody is told of, and keeps nothing of it in memory.
     ///
     /// - Returns: What is to be published.
-    func storeUnpublished(_ changes: [RowChange]) async throws -> DurableCommit {
+    func storeUnpublished(
+        _ changes: [RowChange], in tables: [(table: String, changes: [RowChange])] = []
+    ) async throws -> DurableCommit {
         let position = nextPosition()
         let result = try await store.apply(
-            changes.map { ReplicationEvent.change(table, $0) } + [.committed(position)], context)
+            changes.map { ReplicationEvent.change(table, $0) } + events(in: tables)
+                + [.committed(position)], context)
         return DurableCommit(
             served: served, checkpoint: try #require(result.checkpoint), changed: result.changed,
             lookups: result.lookups)
