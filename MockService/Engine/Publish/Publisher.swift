@@ -77,7 +77,7 @@ package final class Publisher: Sendable {
             _ commit: DurableCommit
         ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
             let reached = heads.take(upTo: commit.checkpoint.lsn)
-            let concerned = index.concerned(by: commit.changed, commit.lookups, reached.keys)
+            let concerned = index.concerned(by: commit.changed, lookups: commit.lookups, reached.keys)
             let publication = Publication(
                 sequence: sequence, served: commit.served, checkpoint: commit.checkpoint,
                 changed: concerned.buckets, lookups: concerned.lookups, writeCheckpoints: reached)

@@ -100,7 +100,7 @@ package struct SubscriptionIndex: Sendable {
     /// - Returns: All who hold such a bucket, use such a key of a lookup or wait for such a write checkpoint, with what of
     ///   that somebody holds or uses; who finds out what it holds is concerned by everything.
     package func concerned(
-        by changed: ChangedBuckets, _ lookups: ChangedLookups = ChangedLookups(),
+        by changed: ChangedBuckets, lookups: ChangedLookups = ChangedLookups(),
         _ keys: some Sequence<ExactText>
     ) -> Concerned {
         var concerned = Concerned(buckets: [:], lookups: [], mailboxes: opened)
