@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 @testable import PowerSyncMockService
@@ -34,7 +35,7 @@ final class FormerWriter {
         self.aheadUntil = aheadUntil
         self.limits = limits
         evaluator = RowEvaluator(context.config)
-        converter = ValueConverter(options: context.config.conversion)
+        converter = ValueConverter(options: context.plan.options)
     }
 
     func apply(_ change: RowChange, to table: SourceTable) throws {
