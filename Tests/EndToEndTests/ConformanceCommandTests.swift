@@ -71,7 +71,10 @@ struct ConformanceCommandTests {
     private static let missing = scenarios + "/missing.txt"
 
     @Test func ourServicePassesTheRecordingsOfTheRealOne() async throws {
-        let result = try await run(["service", "--verbose", "--expect-missing", Self.missing, Self.scenarios])
+        let result = try await run([
+            "service", "--verbose", "--expect-missing", Self.missing, "--expect-differences",
+            Self.scenarios + "/differences.txt", Self.scenarios,
+        ])
         #expect(result.status == 0, "\(result.output) \(result.error)")
         let last = result.output.split(separator: "\n").last ?? ""
         let counts = last.split { !$0.isNumber }.compactMap { Int($0) }

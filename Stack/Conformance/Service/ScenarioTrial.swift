@@ -20,6 +20,8 @@ struct ScenarioTrial: Sendable {
     let machine: ScenarioService.Machine
     /// What may be refused or not be run; nil if nobody said.
     let missing: MissingConstructs?
+    /// Whose lines differ though nothing that a client holds does, and why; nil if nobody said.
+    let differing: MissingConstructs?
     /// Where the files of all scenarios go.
     let folder: String
 
@@ -120,6 +122,12 @@ struct ScenarioTrial: Sendable {
         if result.lacksGauge {
             report.remarks.append(
                 "the service has no gauge powersync_sessions_behind: settled is half a second without a line")
+        }
+        if let reason = differing?.byName[scenario.name], case .passed(let isLineByLine) = report.outcome {
+            guard !isLineByLine else {
+                return Self.failure("its lines are listed as others (\(reason)), but are equal: strike it off")
+            }
+            report.remarks.append("its lines are others: \(reason)")
         }
         return judge(report, of: scenario.name)
     }

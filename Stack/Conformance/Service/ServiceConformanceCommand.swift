@@ -56,6 +56,11 @@ extension ConformanceCommand {
                     "Scenarios that the service may refuse or need not be asked, one a line: name, and a part of what "
                     + "the service says. One that is not listed, or for another reason, fails, and so does one listed "
                     + "and not refused."),
+            Option(
+                "--expect-differences", "FILE",
+                help:
+                    "Scenarios whose lines differ from the recorded ones though clients hold the same, one a line: name, and "
+                    + "why. One that is listed and equal fails."),
             Option("--keep", help: "Keep configurations, logs and received lines, and say where."),
             Option(
                 "--verbose", help: "Print a line for each scenario that passes, and where its lines differ."),
@@ -71,6 +76,7 @@ extension ConformanceCommand {
         options.compaction = arguments.value("--compact")
         options.only = Set(arguments.all("--only").flatMap { $0.split(separator: ",").map(String.init) })
         options.missing = arguments.value("--expect-missing")
+        options.differing = arguments.value("--expect-differences")
         options.keepsFiles = arguments.flag("--keep")
         options.isVerbose = arguments.flag("--verbose")
         PartEnvironment.forgetPostgresVariables()
