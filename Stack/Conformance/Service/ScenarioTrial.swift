@@ -125,7 +125,7 @@ struct ScenarioTrial: Sendable {
         }
         if let reason = differing?.byName[scenario.name], case .passed(let isLineByLine) = report.outcome {
             guard !isLineByLine else {
-                return Self.failure("its lines are listed as others (\(reason)), but are equal: strike it off")
+                return Self.failure("listed for other lines (\(reason)), but they are equal: strike it off")
             }
             report.remarks.append("its lines are others: \(reason)")
         }
