@@ -83,8 +83,10 @@ package final class MockService: Sendable {
     package func start() async throws {
         let config = SyncConfig.compile(configuration.syncConfig)
         guard let plan = config.plan else { throw SyncConfigError(config) }
-        for line in SyncConfigError(config).lines(named: configuration.syncConfigName) {
-            log.warning("the sync config may not do what was meant", ["sync_config.place": line])
+        for diagnostic in PlacedDiagnostic.all(of: config) {
+            log.warning(
+                "the sync config may not do what was meant",
+                ["sync_config.place": "\(configuration.syncConfigName):\(diagnostic.line)"])
         }
         let opener = StateOpener(
             configuration: configuration, poller: poller, log: log.labelled("state"), clock: clock)

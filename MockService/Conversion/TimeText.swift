@@ -18,7 +18,8 @@ struct TimeText: Sendable {
 
     /// `17:42:01.120000`, or as it came.
     func time(_ text: String) -> String {
-        fractionDigits == nil ? text : text.prefix { $0 != "." } + fraction(of: text)
+        guard fractionDigits != nil else { return text }
+        return text.prefix { $0 != "." } + fraction(of: text)
     }
 
     /// `2023-03-06T15:47:12.400000` or `2023-03-06 15:47:12.4`; nil for a year before 1.
@@ -32,7 +33,7 @@ struct TimeText: Sendable {
         guard !text.hasSuffix(" BC") else { return nil }
         let parts = text.split(separator: " ", maxSplits: 1)
         guard parts.count == 2 else { return text }
-        return parts[0] + separator + time(String(parts[1]))
+        return "\(parts[0])\(separator)\(time(String(parts[1])))"
     }
 
     /// `2023-03-06T13:47:00.000000Z` or `2023-03-06 13:47:00Z`; nil for a year before 1 or behind 9999.

@@ -34,7 +34,7 @@ final class FormerWriter {
         self.rows = rows
         self.aheadUntil = aheadUntil
         self.limits = limits
-        evaluator = RowEvaluator(context.config)
+        evaluator = RowEvaluator(context.plan)
         converter = ValueConverter(options: context.plan.options)
     }
 
