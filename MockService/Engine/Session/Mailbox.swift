@@ -225,11 +225,13 @@ package final class Mailbox: Sendable {
         let (publications, isIncomplete, writeCheckpoint, holdings) = taken
         guard let last = publications.last else { return nil }
         let unknown = publications.filter { $0.checkpoint.operation > operation }
+        // Those that were left out are older than the ones that are there.
+        let isAnyNew = isIncomplete && !unknown.isEmpty
+        let lookups = Self.lookups(unknown, of: holdings.lookups)
         return News(
             checkpoint: last.checkpoint,
-            // Those that were left out are older than the ones that are there.
-            changed: isIncomplete && !unknown.isEmpty ? nil : Self.changed(unknown, of: holdings.buckets),
-            lookups: isIncomplete && !unknown.isEmpty ? nil : Self.lookups(unknown, of: holdings.lookups),
+            changed: isAnyNew ? nil : Self.changed(unknown, of: holdings.buckets),
+            lookups: isAnyNew && !holdings.lookups.isEmpty ? nil : lookups,
             writeCheckpoint: newest(publications, writeCheckpoint))
     }
 

@@ -51,7 +51,7 @@ extension ServiceStore {
                 let view = StoredView(
                     checkpoint: snapshot.checkpoint,
                     buckets: try snapshot.totals(of: found.buckets.map(\.name)),
-                    writeCheckpoint: try Self.writeCheckpoint(key: key, connection))
+                    writeCheckpoint: try ServiceStore.writeCheckpoint(key: key, connection))
                 return FoundView(view: view, found: found, lookups: next)
             }
         }

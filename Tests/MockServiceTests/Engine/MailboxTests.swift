@@ -45,7 +45,7 @@ struct MailboxTests {
     ) -> Mailbox.News {
         Mailbox.News(
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
-            changed: changed.map { totals($0) }, writeCheckpoint: writeCheckpoint)
+            changed: changed.map { totals($0) }, lookups: [], writeCheckpoint: writeCheckpoint)
     }
 
     @Test func allThatWasPublishedBecomesOneChange() {

@@ -180,7 +180,7 @@ struct SessionLookupsTests {
             try await rig.rest()
             #expect(stream.sink.model.listed.count == 2)
             try await rig.commit(in: [("members", [.insert(Self.member("2", "u1", "p2"))])])
-            await #expect(throws: RequestError.self) { try await stream.task.value }
+            await #expect(throws: RequestError.self) { try await wait(forEndOf: stream.task) }
         }
     }
 }

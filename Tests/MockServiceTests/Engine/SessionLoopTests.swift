@@ -148,7 +148,7 @@ struct SessionLoopTests {
             let loop = try rig.attach(["u1"], key: "k")
             let next = try await rig.storeUnpublished([.insert(SessionRig.row("r2", "u1"))])
             let view = try await loop.firstView()
-            #expect(view.operation == 2 && view.writeCheckpoint == nil)
+            #expect(view.view.operation == 2 && view.view.writeCheckpoint == nil)
             // It is reached with the checkpoint before.
             try await rig.takeWriteCheckpoint("k", at: published)
             let stream = rig.serve(loop, view)
