@@ -242,7 +242,7 @@ struct StatePositionTests {
             let stream = try await service.open()
             try await stream.holds(["lists/l1"])
             #expect(stream.model.listed.keys.allSatisfy { $0.hasPrefix("2#") })
-            #expect(service.log.contains { $0.contains("the former configuration cannot be served any more") })
+            #expect(service.log.contains { $0.contains("configuration cannot be served any more") })
             try await wait(for: "one slot") { try await service.slots().count == 1 }
         }
     }
