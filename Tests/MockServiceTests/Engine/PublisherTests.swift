@@ -119,6 +119,31 @@ struct PublisherTests {
         #expect(stream.mailbox.take()?.changed == changed(["b": 13]))
     }
 
+    /// So are the keys of lookups that find something else.
+    @Test func changedLookupsWaitForTheNextCheckpoint() throws {
+        func commit(_ lsn: UInt64, _ keys: LookupKey...) -> DurableCommit {
+            var lookups = ChangedLookups()
+            for key in keys { lookups.insert(key) }
+            return DurableCommit(
+                served: served(by: 1), checkpoint: checkpoint(lsn), changed: ChangedBuckets(),
+                lookups: lookups)
+        }
+        let (one, two) = (LookupKey(definition: 1, key: [1]), LookupKey(definition: 1, key: [2]))
+        publisher.publish(commit(10))
+        let stream = try attach("a")
+        stream.update(buckets: [ExactText("a")], lookups: [one, two])
+        #expect(!publisher.mayServe(2, from: checkpoint(9)))
+        publisher.publish(commit(11, one), maySwitch: false)
+        #expect(stream.mailbox.take() == nil)
+        publisher.abandonSwitch()
+        let position = StoredCheckpoint(operation: 10, lsn: LSN(rawValue: 30))
+        #expect(!publisher.advance(to: position, served(by: 1)), "what was held back comes first")
+        publisher.publish(commit(12, two), maySwitch: false)
+        #expect(stream.mailbox.take()?.lookups == [one, two])
+        publisher.publish(commit(13, LookupKey(definition: 1, key: [3])), maySwitch: false)
+        #expect(stream.mailbox.take() == nil)
+    }
+
     /// A former configuration asks the state which stream is served while the new one takes its place.
     @Test func whatIsServedGivesWayToNothingThatWasOnlyToBeTheFirst() {
         publisher.publishFirst(commit(1, 10))
