@@ -59,7 +59,7 @@ struct Replicator {
                 // The end of a former configuration is no failure.
                 if isReplaced { return }
                 if !isFormer { publisher.abandonSwitch() }
-                health.isDown()
+                health.isDown(because: "\(error)")
                 if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
                 if links.now.hasCommitted { delay.reset() }
                 if failures.isNew("\(error)", at: .now) {
@@ -139,7 +139,8 @@ struct Replicator {
             // By now another configuration may have taken its place.
             publisher.publishFirst(
                 DurableCommit(
-                    stream: active.number, config: config, checkpoint: active.checkpoint, changed: .any))
+                    stream: active.number, config: config, checkpoint: active.checkpoint, changed: .any,
+                    time: nil))
         }
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)

@@ -354,7 +354,7 @@ struct ConfigurationReaderTests {
             ["PS_DATA_URI": "host=h dbname=d"])
         #expect(
             settings.notes == [
-                "'debug_api' means nothing here: there is no admin API",
+                "'debug_api' means nothing here: no route runs SQL",
                 "'exit_on_error' is taken for true: a sync config with errors ends the service",
                 "line 6, column 22: 'max_connections' is no key of 'api.parameters' and means nothing",
                 "line 7, column 26: 'http' is no key of 'healthcheck.probes' and means nothing",

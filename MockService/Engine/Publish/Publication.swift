@@ -11,16 +11,19 @@ package struct DurableCommit: Sendable {
     /// The buckets that have other operations than at the checkpoint of the stream that was handed over before, with
     /// their totals at this one; more may be named, fewer may not.
     package let changed: ChangedBuckets
+    /// When it was replicated; nil for one that an earlier process has left.
+    package let time: ContinuousClock.Instant?
 
     /// Makes a commit of its parts.
     package init(
         stream: StreamNumber, config: CompiledSyncConfig, checkpoint: StoredCheckpoint,
-        changed: ChangedBuckets
+        changed: ChangedBuckets, time: ContinuousClock.Instant? = ContinuousClock.now
     ) {
         self.stream = stream
         self.config = config
         self.checkpoint = checkpoint
         self.changed = changed
+        self.time = time
     }
 }
 
