@@ -59,6 +59,7 @@ struct ConfigurationReaderTests {
         #expect(service.keys.map(\.kid) == ["test-key"])
         #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
         #expect(service.checkpointRequestRetention == .seconds(540))
+        #expect(service.apiTokens == ["admin-token"])
         #expect(settings.logLevel == .debug && settings.logFormat == .json)
     }
 

@@ -2,18 +2,20 @@ import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Something that the admin routes tell of a configuration, a table or a connection (service 1.10).
-struct AdminMessage: Sendable, Equatable {
+package struct AdminMessage: Sendable, Equatable {
     /// How bad it is.
-    let level: Severity
+    package let level: Severity
     /// What it is.
-    let message: String
+    package let message: String
     /// The part of the configuration that it speaks of, in UTF-16 units.
-    var location: Range<Int>?
+    package var location: Range<Int>?
     /// When it was found, in seconds since 1970; nil if that is not told.
-    var time: Double?
+    package var time: Double?
 
     /// Makes a message of its parts.
-    init(level: Severity, message: String, location: Range<Int>? = nil, time: Double? = nil) {
+    package init(
+        level: Severity, message: String, location: Range<Int>? = nil, time: Double? = nil
+    ) {
         self.level = level
         self.message = message
         self.location = location
@@ -31,7 +33,7 @@ struct AdminMessage: Sendable, Equatable {
     ///   - config: What was compiled.
     ///   - time: Seconds since 1970.
     /// - Returns: The messages as the real service words and places them.
-    static func all(of config: CompiledConfig, at time: Double) -> [AdminMessage] {
+    package static func all(of config: CompiledConfig, at time: Double) -> [AdminMessage] {
         let told = config.diagnostics.all.compactMap { diagnostic -> AdminMessage? in
             guard let (message, range) = diagnostic.asRecorded else { return nil }
             return AdminMessage(
@@ -45,6 +47,22 @@ struct AdminMessage: Sendable, Equatable {
             texts += config.diagnostics.all.filter { $0.severity == .fatal }.map(\.message)
         }
         return [AdminMessage(level: .fatal, message: texts.joined(separator: ", "), time: time)]
+    }
+
+    /// What is told of how long ago something was replicated (service 10.5).
+    ///
+    /// - Parameter seconds: How long; nil if nothing was in this process.
+    /// - Returns: The message; nil if that is not long.
+    package static func age(_ seconds: Double?) -> AdminMessage? {
+        guard let seconds else {
+            return AdminMessage(
+                level: .warning, message: "No checkpoint found, cannot calculate replication lag")
+        }
+        let limits: [(seconds: Int, level: Severity)] = [(900, .fatal), (300, .warning)]
+        return limits.first { seconds > Double($0.seconds) }.map { limit in
+            AdminMessage(
+                level: limit.level, message: "No replicated commit in more than \(limit.seconds)s")
+        }
     }
 
     /// The message as the routes spell it.

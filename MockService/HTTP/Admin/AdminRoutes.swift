@@ -199,7 +199,7 @@ struct AdminRoutes: Sendable {
         if let failure = health.failure(of: stream.configHash) {
             messages.append(AdminMessage(level: .fatal, message: failure))
         }
-        if stream.isActive, let message = Self.message(ofAge: age) { messages.append(message) }
+        if stream.isActive, let message = AdminMessage.age(age) { messages.append(message) }
         return AdminStatus(
             id: id, tag: tag, config: deployed.config, tables: deployed.tables,
             content: withContent ? stream.config : nil,
@@ -208,22 +208,6 @@ struct AdminRoutes: Sendable {
                 position: position == .zero ? nil : position, time: age.map { now - $0 },
                 usage: deployed.usage, messages: messages),
             now: now)
-    }
-
-    /// What is told of how long ago something was replicated (service 10.5).
-    ///
-    /// - Parameter age: Seconds; nil if nothing was in this process.
-    /// - Returns: The message; nil if that is not long.
-    static func message(ofAge age: Double?) -> AdminMessage? {
-        guard let age else {
-            return AdminMessage(
-                level: .warning, message: "No checkpoint found, cannot calculate replication lag")
-        }
-        let limits: [(seconds: Int, level: Severity)] = [(900, .fatal), (300, .warning)]
-        return limits.first { age > Double($0.seconds) }.map { limit in
-            AdminMessage(
-                level: limit.level, message: "No replicated commit in more than \(limit.seconds)s")
-        }
     }
 }
 
