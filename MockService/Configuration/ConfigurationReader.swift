@@ -1,4 +1,6 @@
 import PowerSyncCommandLine
+import PowerSyncSyncRules
+import PowerSyncWire
 import PowerSyncYAML
 
 /// What a configuration file says beside the service itself.
@@ -154,10 +156,11 @@ package struct ConfigurationReader {
         if let limit = try number(parameters["max_data_fetch_concurrency"], in: 1...100) {
             service.maxDataFetchConcurrency = limit
         }
-        // Of what they bound there is nothing here: queries on parameters, and counts that are kept.
-        for key in ["max_parameter_query_results", "bucket_count_cache_ttl_minutes"] {
-            _ = try number(parameters[key], in: limits)
+        if let limit = try number(parameters["max_parameter_query_results"], in: limits) {
+            service.maxParameterQueryResults = limit
         }
+        // Of what it bounds there is nothing here: counts that are kept.
+        _ = try number(parameters["bucket_count_cache_ttl_minutes"], in: limits)
         if let minutes = try number(parameters["checkpoint_request_retention_minutes"], in: limits) {
             service.checkpointRequestRetention = .seconds(60 * minutes)
         }
@@ -178,6 +181,9 @@ package struct ConfigurationReader {
         var notes: [String] = []
         if try flag(connection["debug_api"]) == true {
             notes.append("'debug_api' means nothing here: no route runs SQL")
+        }
+        if let tag = try text(connection["tag"]), ExactText(tag) != CompileOptions().defaultTag {
+            notes.append("'tag' means nothing here: the one connection has the tag 'default' in queries")
         }
         if try flag((root["sync_config"] ?? root["sync_rules"])?["exit_on_error"]) == false {
             notes.append("'exit_on_error' is taken for true: a sync config with errors ends the service")

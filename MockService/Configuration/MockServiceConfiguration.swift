@@ -61,6 +61,8 @@ package struct MockServiceConfiguration: Sendable {
     package var grace: Duration = .seconds(2)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
+    /// Rows of lookups and elements of arrays that one stream may come to.
+    package var maxParameterQueryResults = 1000
     /// How many streams read data at once, and no more than `StoreLimits.readers`.
     package var maxDataFetchConcurrency = 10
 

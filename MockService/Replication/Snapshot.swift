@@ -155,7 +155,7 @@ struct Snapshot {
         let key = piece.key.flatMap { key in
             published.description.columns.firstIndex { ExactText($0.name) == ExactText(key) }
         }
-        let plan = try await store.plan(piece.table, context)
+        let plan = try await store.plan(piece.table, context, isRead: true)
         let read = Lock(
             (decoder: CopyDecoder(plan, key: key, isRepaired: isRepaired), count: 0, last: String?.none))
         let limits = PostgresFrames.Limits(bytes: store.limits.batchBytes, count: store.limits.batchChanges)

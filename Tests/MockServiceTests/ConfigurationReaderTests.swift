@@ -45,7 +45,8 @@ struct ConfigurationReaderTests {
             api:
               tokens: [admin-token]
               parameters:
-                { max_concurrent_connections: 7, max_buckets_per_connection: 8, checkpoint_request_retention_minutes: 9 }
+                { max_concurrent_connections: 7, max_buckets_per_connection: 8, max_parameter_query_results: 10,
+                  checkpoint_request_retention_minutes: 9 }
             system: { logging: { level: debug, format: json } }
             """, ["PS_DATA_URI": "postgresql://u@h/d", "PS_PORT": "4000"])
         let service = settings.service
@@ -58,6 +59,7 @@ struct ConfigurationReaderTests {
         #expect(service.jwksURIs == ["http://localhost:1/keys", "https://example.com/keys"])
         #expect(service.keys.map(\.kid) == ["test-key"])
         #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
+        #expect(service.maxParameterQueryResults == 10)
         #expect(service.checkpointRequestRetention == .seconds(540))
         #expect(service.apiTokens == ["admin-token"])
         #expect(settings.logLevel == .debug && settings.logFormat == .json)

@@ -159,18 +159,20 @@ package struct RowEvaluation: ~Copyable {
                 "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
             return
         }
-        let operations = row.operations.lowerBound
-        guard runPrograms(of: change.table, plan) else {
+        let (operations, lookups) = (row.operations.lowerBound, result.lookups.count)
+        guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan) else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
+            result.lookups.removeLast(result.lookups.count - lookups)
             result.waiting.append(result.rows.count)
             isSourceNeeded = true
             return
         }
         for warning in warnings { result.warnings.add(warning) }
         row.operations = operations..<result.operations.count
+        row.lookups = lookups..<result.lookups.count
         if row.hasMissingValues { isSourceNeeded = true }
-        guard plan.keepsLargeValues, !row.hasMissingValues, !row.operations.isEmpty else { return }
+        guard plan.keepsLargeValues, !row.hasMissingValues, row.isStored else { return }
         row.large = largeCells(change, plan)
         // If some are kept already, these are, too; a snapshot changes no row that is known.
         if row.large == nil, change.kind != .snapshot { isSourceNeeded = true }
@@ -200,6 +202,54 @@ package struct RowEvaluation: ~Copyable {
             arena.removeLast(arena.count - end)
         }
         return true
+    }
+
+    /// Runs all programs of a table that find rows over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runLookups(of table: Int, _ plan: TablePlan) -> Bool {
+        for index in plan.lookups.indices {
+            let end = arena.count
+            do throws(EvaluationError) {
+                let entries = try run.entries(
+                    of: plan.lookups[index], slots, in: &arena,
+                    texts: texts[table] + plan.lookupTextOffsets[index])
+                guard let entries else { return false }
+                add(entries, of: plan.definitions[index])
+            } catch {
+                warnings.append(
+                    "The lookup \(plan.lookupNames[index]) has no value for a row of "
+                        + "\(plan.table.qualifiedName), which it does not find: \(error.message)")
+            }
+            // What the program has made is in keys and values.
+            arena.removeLast(arena.count - end)
+        }
+        return true
+    }
+
+    /// Adds what a definition finds of the row, each key once.
+    private mutating func add(_ entries: [LookupEntry], of definition: Int64) {
+        var places: [[UInt8]: Int] = [:]
+        var found: [(key: [UInt8], rows: [[Slot]])] = []
+        for entry in entries {
+            var key: [UInt8] = []
+            guard LookupValues.appendKey(entry.key, in: arena, to: &key) else { continue }
+            let place = places[key] ?? found.count
+            if place == found.count {
+                places[key] = place
+                found.append((key: key, rows: []))
+            }
+            found[place].rows.append(entry.outputs)
+        }
+        for (key, rows) in found {
+            let start = result.bytes.count
+            result.bytes += key
+            let end = result.bytes.count
+            LookupValues.append(rows: rows, in: arena, to: &result.bytes)
+            result.lookups.append(
+                EvaluatedBatch.Lookup(
+                    definition: definition, key: start..<end, value: end..<result.bytes.count))
+        }
     }
 
     /// Adds a PUT for each place that a program has for the row.

@@ -21,8 +21,6 @@ package struct ServiceConformance: Sendable {
         package var compaction: String?
         /// The scenarios to run; empty for all.
         package var only: Set<String> = []
-        /// Whether streams that are refused are left out.
-        package var isPartial = false
         /// The path of the list of what may be refused.
         package var missing: String?
         /// Whether files stay.
@@ -79,8 +77,7 @@ package struct ServiceConformance: Sendable {
             program: options.command.map { .command($0) } ?? .own(executable: executable),
             compaction: options.compaction, server: server, poller: poller, client: client,
             environment: ProcessInfo.processInfo.environment)
-        let trial = ScenarioTrial(
-            machine: machine, isPartial: options.isPartial, missing: missing, folder: folder)
+        let trial = ScenarioTrial(machine: machine, missing: missing, folder: folder)
         let count = try await play(work, trial)
         print(count.summary)
         return count.isSuccess

@@ -50,11 +50,6 @@ extension ConformanceCommand {
             Option(
                 "--only", "NAME", help: "Only this scenario; give it several times, or names with commas."),
             Option(
-                "--partial",
-                help:
-                    "Leave out the streams that our own service refuses, and compare the rest of the scenario."
-            ),
-            Option(
                 "--expect-missing", "FILE",
                 help:
                     "Scenarios that the service may refuse or need not be asked, one a line: name, and a part of what "
@@ -74,15 +69,9 @@ extension ConformanceCommand {
         options.command = arguments.value("--command")
         options.compaction = arguments.value("--compact")
         options.only = Set(arguments.all("--only").flatMap { $0.split(separator: ",").map(String.init) })
-        options.isPartial = arguments.flag("--partial")
         options.missing = arguments.value("--expect-missing")
         options.keepsFiles = arguments.flag("--keep")
         options.isVerbose = arguments.flag("--verbose")
-        if options.isPartial, options.command != nil {
-            throw CommandError(
-                "--partial is for our own service alone: of another one nobody knows which streams it refuses",
-                exitStatus: CommandError.usageStatus)
-        }
         PartEnvironment.forgetPostgresVariables()
         let isTerminal = isatty(1) == 1
         let run = ServiceConformance(
