@@ -44,7 +44,10 @@ struct SourceTables {
         lookups = (config.plan?.lookups ?? []).map { $0.table }
         let events = (config.plan?.events ?? []).flatMap { event in event.payloads.map { $0.table } }
         var known: Set<TablePattern> = []
-        patterns = (data + lookups + events).filter { known.insert($0).inserted }
+        // Of another connection there is nothing here.
+        patterns = (data + lookups + events).filter { pattern in
+            pattern.tag.suffix(of: tag) != nil && known.insert(pattern).inserted
+        }
     }
 
     /// The tables that are named, when the source cannot be asked.

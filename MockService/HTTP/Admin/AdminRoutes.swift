@@ -135,8 +135,10 @@ struct AdminRoutes: Sendable {
         var errors: [AdminMessage] = []
         var isConnected = true
         do {
-            (deployed, errors) = try await state.pool.withConnection { connection in
-                (try await look(at: streams, connection), try await Self.check(connection))
+            (deployed, errors) = try await state.pool.withConnection {
+                connection -> ([Deployed], [AdminMessage]) in
+                let deployed = try await look(at: streams, connection)
+                return (deployed, try await Self.check(connection))
             }
         } catch let error as PostgresError {
             isConnected = false

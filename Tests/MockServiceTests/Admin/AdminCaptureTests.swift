@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncTestSupport
