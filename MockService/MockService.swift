@@ -140,7 +140,7 @@ package final class MockService: Sendable {
                         pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store,
                         publisher: publisher, servers: servers, clock: clock,
                         clients: configuration.maxClientsPerUser),
-                    streams: streams),
+                    streams: streams, admin: AdminRoutes.State(store: state.store, pool: pool)),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, publisher: publisher, store: state.store,
                     clock: clock),
@@ -237,7 +237,7 @@ package final class MockService: Sendable {
             publisher.publish(
                 DurableCommit(
                     served: try await state.store.serving(served, by: active.number),
-                    checkpoint: active.checkpoint, changed: .any, lookups: .any))
+                    checkpoint: active.checkpoint, changed: .any, lookups: .any, time: nil))
             // Until the source is heard, nobody knows how old that is.
             health.link(active.configHash).isDown()
         }
@@ -376,6 +376,7 @@ package final class MockService: Sendable {
             authenticator: authenticator, publisher: publisher, health: health, clock: clock,
             checkpointPlaces: TaskPlaces(configuration.checkpointRequests),
             answersProbes: configuration.probes.usesHTTP,
+            admin: AdminRoutes(configuration, publisher: publisher, health: health, clock: clock),
             state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))
     }
 }

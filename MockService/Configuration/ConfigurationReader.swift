@@ -81,7 +81,9 @@ package struct ConfigurationReader {
             try ClientAuthReader(reader: self).read(node, host: named["host"], into: &service)
         }
         service.probes = try probes(root)
-        try readLimits(try map(try map(root["api"])?["parameters"]), into: &service)
+        let api = try map(root["api"])
+        service.apiTokens = try tokens(api?["tokens"])
+        try readLimits(try map(api?["parameters"]), into: &service)
         service.metricsPort = try number(try map(root["telemetry"])?["prometheus_port"], in: 0...65_535)
         // Maps of the user's own.
         for key in ["metadata", "parameters"] { _ = try map(root[key]) }
@@ -106,6 +108,8 @@ package struct ConfigurationReader {
     private func readReplication(
         _ connection: YAMLNode, into service: inout MockServiceConfiguration
     ) throws(YAMLError) {
+        if let id = try text(connection["id"]) { service.connectionID = id }
+        if let tag = try text(connection["tag"]) { service.connectionTag = tag }
         if let prefix = try text(connection["slot_name_prefix"]) {
             // What Postgres allows in the name of a slot, which goes on with a number and four digits.
             guard prefix.utf8.count <= 40,
@@ -124,6 +128,18 @@ package struct ConfigurationReader {
         if let seconds = try number(connection["snapshot_socket_timeout"], in: 1...3600) {
             service.linkTimes.reading = .seconds(seconds)
         }
+    }
+
+    /// The tokens of the admin routes; one that no request can show is refused.
+    private func tokens(_ node: YAMLNode?) throws(YAMLError) -> [String] {
+        var tokens: [String] = []
+        for element in try list(node) {
+            guard let token = try text(element), !token.isEmpty, !token.contains(where: \.isWhitespace) else {
+                throw element.error("a token of 'api.tokens' is a text without spaces, and not empty")
+            }
+            tokens.append(token)
+        }
+        return tokens
     }
 
     private func readLimits(
@@ -164,7 +180,7 @@ package struct ConfigurationReader {
     private func otherNotes(_ root: YAMLNode, _ connection: YAMLNode) throws(YAMLError) -> [String] {
         var notes: [String] = []
         if try flag(connection["debug_api"]) == true {
-            notes.append("'debug_api' means nothing here: there is no admin API")
+            notes.append("'debug_api' means nothing here: no route runs SQL")
         }
         if let tag = try text(connection["tag"]), ExactText(tag) != CompileOptions().defaultTag {
             notes.append("'tag' means nothing here: the one connection has the tag 'default' in queries")

@@ -5,6 +5,12 @@ import PowerSyncSystem
 package struct MockServiceConfiguration: Sendable {
     /// The source database.
     package var source: SourceDatabase
+    /// What the admin routes call the connection.
+    package var connectionID = "default"
+    /// What they say of its tag.
+    package var connectionTag = "default"
+    /// The tokens of the admin routes; without one nobody is let in.
+    package var apiTokens: [String] = []
     /// What names of replication slots begin with.
     package var slotNamePrefix = "powersync_"
     /// How often the log is moved on when nothing else does.

@@ -60,7 +60,7 @@ struct Replicator {
                 // The end of a former configuration is no failure.
                 if isReplaced { return }
                 if !isFormer { publisher.abandonSwitch() }
-                health.isDown()
+                health.isDown(because: "\(error)")
                 if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
                 if links.now.hasCommitted { delay.reset() }
                 if failures.isNew("\(error)", at: .now) {
@@ -141,7 +141,7 @@ struct Replicator {
             publisher.publishFirst(
                 DurableCommit(
                     served: try await store.serving(plan, by: active.number), checkpoint: active.checkpoint,
-                    changed: .any, lookups: .any))
+                    changed: .any, lookups: .any, time: nil))
         }
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)

@@ -174,6 +174,12 @@ struct SourceCatalog {
         let membership: String
         /// Whether it is published by name or schema, and so could be changed before, and while it was away.
         let isListed: Bool
+
+        /// What is told of one that hides rows.
+        static func hidesRowsText(_ table: String) -> String {
+            "[PSYNC_S1145] Row level security hides rows of \(table) from the role of this service: they are synced only "
+                + "once they change. Give the role BYPASSRLS."
+        }
     }
 
     /// The tables that a configuration reads.

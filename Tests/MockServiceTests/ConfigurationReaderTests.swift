@@ -61,6 +61,7 @@ struct ConfigurationReaderTests {
         #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
         #expect(service.maxParameterQueryResults == 10)
         #expect(service.checkpointRequestRetention == .seconds(540))
+        #expect(service.apiTokens == ["admin-token"])
         #expect(settings.logLevel == .debug && settings.logFormat == .json)
     }
 
@@ -356,7 +357,7 @@ struct ConfigurationReaderTests {
             ["PS_DATA_URI": "host=h dbname=d"])
         #expect(
             settings.notes == [
-                "'debug_api' means nothing here: there is no admin API",
+                "'debug_api' means nothing here: no route runs SQL",
                 "'exit_on_error' is taken for true: a sync config with errors ends the service",
                 "line 6, column 22: 'max_connections' is no key of 'api.parameters' and means nothing",
                 "line 7, column 26: 'http' is no key of 'healthcheck.probes' and means nothing",
@@ -442,8 +443,31 @@ struct ConfigurationReaderTests {
         #expect(try read(Self.minimal, former).service.syncConfig == "hello")
     }
 
+    @Test func tokensOfTheAdminRoutesMayStandInTheEnvironment() throws {
+        let environment = ["PS_DATA_URI": "host=h dbname=d", "PS_ADMIN": "secret"]
+        let text = Self.minimal.replacing("sslmode:", with: "id: main, tag: eu, sslmode:")
+        let service = try read("\(text)\napi: {tokens: [!env PS_ADMIN, 123]}", environment).service
+        #expect(service.apiTokens == ["secret", "123"])
+        #expect(service.connectionID == "main" && service.connectionTag == "eu")
+        let without = try read(Self.minimal, environment).service
+        #expect(without.apiTokens == [] && without.connectionID == "default")
+        #expect(without.connectionTag == "default")
+    }
+
     @Test(arguments: [
         ("x", "line 1, column 1: the configuration must be a map"),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a, '']}",
+            "line 6, column 19: a token of 'api.tokens' is a text without spaces, and not empty"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a b]}",
+            "line 6, column 16: a token of 'api.tokens' is a text without spaces, and not empty"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: admin}",
+            "line 6, column 15: a list is expected here"
+        ),
         ("a: 1", "line 1, column 1: 'replication.connections' needs one connection"),
         (minimal, "line 3, column 32: PS_DATA_URI is not set"),
         (

@@ -11,15 +11,19 @@ package struct DurableCommit: Sendable {
     package let changed: ChangedBuckets
     /// The keys of lookups that find something else than at that checkpoint; more may be named, fewer may not.
     package let lookups: ChangedLookups
+    /// When it was replicated; nil for one that an earlier process has left.
+    package let time: ContinuousClock.Instant?
 
     /// Makes a commit of its parts.
     package init(
-        served: ServedPlan, checkpoint: StoredCheckpoint, changed: ChangedBuckets, lookups: ChangedLookups
+        served: ServedPlan, checkpoint: StoredCheckpoint, changed: ChangedBuckets, lookups: ChangedLookups,
+        time: ContinuousClock.Instant? = ContinuousClock.now
     ) {
         self.served = served
         self.checkpoint = checkpoint
         self.changed = changed
         self.lookups = lookups
+        self.time = time
     }
 
     /// The replication stream.

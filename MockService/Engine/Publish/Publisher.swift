@@ -17,6 +17,8 @@ package final class Publisher: Sendable {
 
     private struct State {
         var current: Publication?
+        /// When what is current was replicated.
+        var time: ContinuousClock.Instant?
         /// The stream that is about to take the place of the current one, which stands still meanwhile.
         var successor: StreamNumber?
         /// What the current one has changed while it stands still.
@@ -46,6 +48,7 @@ package final class Publisher: Sendable {
             forgetHeldBack()
             successor = nil
             sequence += 1
+            time = commit.time
             let published = post(whole)
             current = published.publication
             return (published.publication, woken + published.woken)
@@ -112,6 +115,11 @@ package final class Publisher: Sendable {
 
     /// The newest publication, nil before the first.
     package var current: Publication? { state.withLock { $0.current } }
+
+    /// When the newest checkpoint was replicated; nil before the first of this process.
+    package var lastReplicated: ContinuousClock.Instant? {
+        state.withLock { $0.current == nil ? nil : $0.time }
+    }
 
     /// Whether the service ends.
     package var isClosed: Bool { state.withLock { $0.isClosed } }

@@ -33,10 +33,6 @@ struct ScenarioTrial: Sendable {
     /// - Returns: what to tell.
     /// - Throws: `CancellationError`; every other error is a failure of the scenario.
     func run(_ scenario: ServiceScenario, number: Int) async throws -> Report {
-        if case .own = machine.program, scenario.isAdminAlone {
-            let reason = "it asks the admin API alone, which this service does not have"
-            return judge(Report(outcome: .notRun(reason)), of: scenario.name)
-        }
         if case .own = machine.program, let reason = Self.refusal(of: scenario.syncConfigs) {
             return judge(refusal: reason, of: scenario.name)
         } else if case .own = machine.program, !scenario.compacts,
@@ -72,8 +68,8 @@ struct ScenarioTrial: Sendable {
         return Report(outcome: .refusedAsListed(refusal))
     }
 
-    /// Returns what a scenario is that our own service is not asked, or not to its end: a failure if there is a list and
-    /// it is not there.
+    /// Returns what a scenario is that our own service is not asked to its end: a failure if there is a list and it is not
+    /// there.
     private func judge(_ report: Report, of name: String) -> Report {
         guard case .own = machine.program, let missing else { return report }
         switch report.outcome {

@@ -35,9 +35,8 @@ extension ConformanceCommand {
             has the newest checkpoint; without one each settling takes half a second.
 
             Without --compact, and with our own service, a scenario is not run from the step on that compacts. --compact \
-            runs a command by sh with the same environment; it has to end within two minutes. Our own service, which \
-            has no admin API, is not asked what needs one. The exit status is 0 if something passed and nothing failed, \
-            1 if something failed, 130 after Ctrl-C.
+            runs a command by sh with the same environment; it has to end within two minutes. The exit status is 0 if \
+            something passed and nothing failed, 1 if something failed, 130 after Ctrl-C.
 
             A difference names the file, the step (counted from 0) and the client: lines with - were recorded, \
             lines with + are what this service does.
