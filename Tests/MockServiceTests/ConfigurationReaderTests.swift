@@ -454,7 +454,7 @@ struct ConfigurationReaderTests {
         #expect(without.connectionTag == "default")
     }
 
-    @Test(arguments: [
+    private static let wrong: [(String, String)] = [
         ("x", "line 1, column 1: the configuration must be a map"),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a, '']}",
@@ -498,7 +498,9 @@ struct ConfigurationReaderTests {
                 "uri: !env PS_DATA_URI", with: "uri: host=h dbname=d, slot_name_prefix: No-Slot"),
             "line 3, column 67: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
         ),
-    ])
+    ]
+
+    @Test(arguments: wrong)
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {
         do throws(ConfigurationError) {
             _ = try read(text)

@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -171,9 +171,8 @@ struct AdminStatusTests {
                 try await service.start(Self.config, change: change)
                 let begun = try await service.administered("diagnostics")
                 #expect(statuses(begun)?["last_checkpoint_ts"] == nil)
-                #expect(
-                    texts(begun["active_sync_rules"]?["errors"]).contains(
-                        "warning: No checkpoint found, cannot calculate replication lag"))
+                let told = texts(begun["active_sync_rules"]?["errors"])
+                #expect(told.contains("warning: No checkpoint found, cannot calculate replication lag"))
                 proxy.lead(to: server.port)
                 try await wait(for: "the source to be back") {
                     let answer = try await service.administered("diagnostics")

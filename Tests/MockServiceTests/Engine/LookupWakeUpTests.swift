@@ -1,3 +1,4 @@
+import PowerSyncSQLite
 import PowerSyncPostgres
 import PowerSyncSyncRules
 import PowerSyncTestSupport

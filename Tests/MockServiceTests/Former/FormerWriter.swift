@@ -211,7 +211,10 @@ final class FormerWriter {
         let result = evaluator.evaluate(
             SourceRow(
                 shape: RowShape(columns: table.description.columns.map(\.name)), values: values),
-            without: Set(tuple.indices.filter { tuple[$0] == .unchangedToast }),
+            without: Set(
+                tuple.indices.filter { tuple[$0] == .unchangedToast }.map {
+                    table.description.columns[$0].name
+                }),
             schema: table.description.schema, table: table.description.name)
         guard let result else { return nil }
         for (text, count) in found.counts { warnings.add(text, count) }

@@ -65,10 +65,32 @@ struct RowEvaluator: Sendable {
     /// - Returns: One element for each way into a bucket; a row that a query cannot be computed for matches nothing of
     ///   that query.
     func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
+        evaluate(row, schema: schema, table: table, MissingValues([]))
+    }
+
+    /// Evaluates one row of which values are missing.
+    ///
+    /// - Parameters:
+    ///   - row: The row with the values of now.
+    ///   - missing: The names of columns whose values are not known.
+    ///   - schema: The schema of its table.
+    ///   - table: The table.
+    /// - Returns: As above; nil if a query needs a value that is missing.
+    func evaluate(_ row: SourceRow, without missing: Set<String>, schema: String, table: String)
+        -> [EvaluatedRow]?
+    {
+        let values = MissingValues(missing)
+        let result = evaluate(row, schema: schema, table: table, values)
+        return values.wereRead ? nil : result
+    }
+
+    private func evaluate(
+        _ row: SourceRow, schema: String, table: String, _ missing: MissingValues
+    ) -> [EvaluatedRow] {
         var result: [EvaluatedRow] = []
         for source in plan.sources {
             for processor in source.processors {
-                guard let values = Values(row, schema, table, processor.table) else { continue }
+                guard let values = Values(row, schema, table, processor.table, missing) else { continue }
                 do throws(EvaluationError) {
                     result += try rows(values, processor, source.name)
                 } catch {
@@ -90,7 +112,7 @@ struct RowEvaluator: Sendable {
     func lookups(_ row: SourceRow, schema: String, table: String) -> [FoundKey] {
         var result: [FoundKey] = []
         for (index, lookup) in plan.lookups.enumerated() {
-            guard let values = Values(row, schema, table, lookup.table) else { continue }
+            guard let values = Values(row, schema, table, lookup.table, MissingValues([])) else { continue }
             do throws(EvaluationError) {
                 result += try keys(values, lookup, definition: Int64(index) + 1)
             } catch {
@@ -115,6 +137,7 @@ struct RowEvaluator: Sendable {
             for output in processor.outputs {
                 switch output {
                 case .allColumns:
+                    place.readAll()
                     columns += zip(place.row.shape.columns, place.row.values).map { (name: $0, value: $1) }
                 case .column(let expression, let name):
                     columns.append((name.text, try run.value(of: expression, in: place).stored))
@@ -207,17 +230,29 @@ struct RowEvaluator: Sendable {
     }
 }
 
+/// Columns without a value, and whether an expression has asked for one.
+private final class MissingValues {
+    let names: Set<String>
+    var wereRead = false
+
+    init(_ names: Set<String>) { self.names = names }
+}
+
 /// What the expressions of a row's queries read.
 private struct Values: ExpressionInputs {
     let row: SourceRow
     let tableName: ExactText
     private let schemaName: ExactText
     private let suffix: ExactText
+    private let missing: MissingValues
     private var elements: [JSONElements.Element] = []
 
     /// Makes them unless the pattern means other tables.
-    init?(_ row: SourceRow, _ schema: String, _ table: String, _ pattern: TablePattern) {
+    init?(
+        _ row: SourceRow, _ schema: String, _ table: String, _ pattern: TablePattern, _ missing: MissingValues
+    ) {
         self.row = row
+        self.missing = missing
         tableName = ExactText(table)
         schemaName = ExactText(schema)
         suffix = pattern.name.suffix(of: tableName) ?? ExactText("")
@@ -232,7 +267,13 @@ private struct Values: ExpressionInputs {
         return longer
     }
 
-    func column(_ input: Input, _ name: ExactText) -> ScalarValue { ScalarValue(row[name.text]) }
+    /// All columns are asked for.
+    func readAll() { if !missing.names.isEmpty { missing.wereRead = true } }
+
+    func column(_ input: Input, _ name: ExactText) -> ScalarValue {
+        if missing.names.contains(name.text) { missing.wereRead = true }
+        return ScalarValue(row[name.text])
+    }
 
     func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
         guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
