@@ -152,6 +152,9 @@ extension DiagnosticName {
         case .unrelatedFilter:
             "This filter is unrelated to the request or the table being synced, and not supported."
         case .unassociatedFilter: "Unable to associate this filter with added tables"
+        case .nestedSubquery:
+            "IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND "
+                + "and OR around them: any row or element that differs would do."
         case .tooManyTerms:
             "For Sync Streams, inner OR operators need to be moved up to be top-level filters. "
                 + "Applying that to this query results in too many inner nodes."

@@ -190,6 +190,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case unrelatedFilter = "unrelated-filter"
     /// “Unable to associate this filter with added tables”.
     case unassociatedFilter = "unassociated-filter"
+    /// “IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND and OR …”.
+    case nestedSubquery = "nested-subquery"
     /// “For Sync Streams, inner OR operators need to be moved up to be top-level filters”.
     case tooManyTerms = "too-many-terms"
     /// “This stream defines too many buckets (…, at most … are allowed)”.

@@ -7,7 +7,8 @@ extension QueryResolver {
         switch syntax.content {
         case .and(let all): return .and(conditions(all, in: scope))
         case .or(let all): return .or(conditions(all, in: scope))
-        case .unary(.not, let inner): return .not(condition(inner, in: scope))
+        case .unary(.not, let inner):
+            return .not(within(nesting.negated) { $0.condition(inner, in: scope) })
         case .binary(.equal, let left, let right): return equal(left, right, at: syntax.range, in: scope)
         case .binary(.notEqual, let left, let right):
             return .not(equal(left, right, at: syntax.range, in: scope))
@@ -56,10 +57,12 @@ extension QueryResolver {
             let one = Expression.oneOf(value.expression, others.map(\.expression))
             return .value(made(isNegated ? .not(one) : one, of: [value] + others, at: range))
         case .subquery(let select):
-            let match = matched(value, selected(select, in: scope), at: range)
+            let inner = within(isNegated ? nesting.negated : nesting) { $0.selected(select, in: scope) }
+            let match = matched(value, inner, at: range)
             return isNegated ? .not(match) : match
         case .column(nil, let name) where commonTable(name) != nil:
-            let match = matched(value, onlyColumn(of: name), at: range)
+            let inner = within(isNegated ? nesting.negated : nesting) { $0.onlyColumn(of: name) }
+            let match = matched(value, inner, at: range)
             return isNegated ? .not(match) : match
         default:
             let list = expression(right, in: scope)

@@ -17,7 +17,7 @@ extension QueryResolver {
         case .unary(.plus, let inner): return expression(inner, in: scope)
         case .and, .or, .unary(.not, _), .membership, .binary(.equal, _, _), .binary(.notEqual, _, _),
             .binary(.overlap, _, _):
-            let condition = condition(syntax, in: scope)
+            let condition = within(.value) { $0.condition(syntax, in: scope) }
             return Located(condition.expression, at: site(range), references: condition.references)
         case .binary(let operation, let left, let right):
             return binary(operation, left, right, at: range, in: scope)
