@@ -6,6 +6,7 @@ package struct PlanLinker {
     private var streams: [StreamPlan] = []
     private var sources: [BucketSource] = []
     private var sourceNumbers: [Set<ProcessorIdentity>: Int] = [:]
+    private var definitionNames: Set<ExactText> = []
     private var lookups: [LookupDefinition] = []
     private var lookupNumbers: [LookupIdentity: Int] = [:]
 
@@ -43,6 +44,10 @@ package struct PlanLinker {
         var queriers: [Querier] = []
         for group in groups {
             let name = ExactText("\(stream.name.text)|\(group.first)")
+            // A definition `todos|0` would have its rows in the buckets of the stream `todos`.
+            if definitionNames.contains(name) {
+                diagnostics.add(Diagnostic(.duplicateDefinition, at: stream.nameRange))
+            }
             let source = self.source(of: group.variants, name: name, isShared: isMerging)
             queriers.append(querier(group.variants[0].request, source: source))
         }
@@ -60,6 +65,7 @@ package struct PlanLinker {
     mutating func add(_ definition: BucketDefinition, _ compiled: DefinitionsCompiler.Compiled) {
         let source = sources.count
         sources.append(BucketSource(name: definition.name, processors: compiled.processors))
+        definitionNames.insert(definition.name)
         var queriers: [Querier] = []
         for request in compiled.requests {
             queriers.append(
