@@ -5,7 +5,7 @@ extension DiagnosticName {
         case .alphaStreams, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
-            .columnNotFound, .sourceTableMissing, .noDefinitions:
+            .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment:
             .warning
         default: .fatal
         }
@@ -90,6 +90,10 @@ extension DiagnosticName {
         case .distinctUnsupported: "DISTINCT is not supported"
         case .joinUnsupported: "{} is not supported"
         case .duplicateSource: "Table with name {} already exists in scope"
+        case .hiddenByComment:
+            "YAML joins the lines of this text, so the comment before this goes on over it, and it is no "
+                + "part of the query. Write the query as a literal block, behind |, or put the comment at "
+                + "its end."
         case .sqlParameter:
             "SQL parameters are not allowed. Use parameter functions instead: "
                 + "auth.parameter('name'), connection.parameter('name') or "

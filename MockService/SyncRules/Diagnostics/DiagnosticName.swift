@@ -95,6 +95,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case joinUnsupported = "join-unsupported"
     /// “Table with name … already exists in scope”.
     case duplicateSource = "duplicate-source"
+    /// “YAML joins the lines of this text, so the comment before this goes on over it …”.
+    case hiddenByComment = "hidden-by-comment"
     /// “SQL parameters are not allowed”.
     case sqlParameter = "sql-parameter"
     /// “This is nested deeper than … levels”.
