@@ -323,4 +323,24 @@ struct RequestEvaluationTests {
             #expect(try rig.resolve().buckets.map(\.name.text) == (isOpen ? ["s|0[]"] : []), "\(gate)")
         }
     }
+
+    /// Arrays within an array of the token: of each element, its own.
+    @Test func elementsOfElementsAreRead() throws {
+        let sql =
+            "SELECT projects.* FROM projects, json_each(auth.parameter('orgs')) AS o, "
+            + "json_each(o.value -> 'projects') AS p WHERE projects.id = p.value"
+        let yaml =
+            "config: {edition: 3}\nstreams:\n  s: {auto_subscribe: true, query: \(JSON.quoted(sql))}\n"
+        let plan = try #require(SyncConfig.compile(yaml).plan)
+        func buckets(_ orgs: String, limits: RequestLimits = RequestLimits()) throws -> [String] {
+            var rig = try RequestRig(plan, token: #"{"sub":"u","orgs":\#(orgs)}"#, limits: limits)
+            return try rig.resolve().buckets.map(\.name.text)
+        }
+        let orgs = #"[{"projects":["a","b"]},{"projects":["c"]},{},{"projects":["c"]}]"#
+        #expect(try buckets(orgs) == [#"s|0["a"]"#, #"s|0["b"]"#, #"s|0["c"]"#])
+        #expect(try buckets("[]").isEmpty)
+        // Four elements, and three of theirs: those that are there twice are read once.
+        #expect(try buckets(orgs, limits: RequestLimits(results: 7)).count == 3)
+        #expect(throws: RequestError.self) { try buckets(orgs, limits: RequestLimits(results: 6)) }
+    }
 }
