@@ -20,7 +20,7 @@ EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
 	@echo
-	@echo 'Start here:  make demo    everything at work in a minute or two, no setup, nothing left behind'
+	@echo 'Start here:  make demo    everything at work in a few minutes, no setup, nothing left behind'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo

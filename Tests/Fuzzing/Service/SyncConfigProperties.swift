@@ -1,32 +1,31 @@
-import PowerSyncMockService
+import PowerSyncSyncRules
 
 /// What must hold for every sync configuration.
 enum SyncConfigProperties {
     static func check(_ text: String, _ tally: inout Tally) {
-        let results = (0..<2).map { _ in
-            Result { () throws(SyncConfigError) in try SyncConfigReader.compile(text) }
+        let config = SyncConfig.compile(text)
+        guard config == SyncConfig.compile(text) else { fatalError("a text means two things") }
+        let size = config.text.bytes.count
+        for diagnostic in config.diagnostics.all {
+            let range = diagnostic.range
+            guard range.start >= 0, range.start <= range.end, range.end <= size, !diagnostic.message.isEmpty
+            else { fatalError("a message of what is nowhere in the text: \(diagnostic)") }
         }
-        switch (results[0], results[1]) {
-        case (.success(let config), .success(let again)):
-            guard config.sources == again.sources,
-                config.streams.map(\.variants) == again.streams.map(\.variants)
-            else { fatalError("a text means two things") }
-            let used = config.streams.flatMap(\.variants).map(\.source)
-            guard used.allSatisfy(config.sources.indices.contains) else {
+        guard let plan = config.plan else {
+            tally.count("sync configurations refused")
+            return
+        }
+        for querier in plan.streams.flatMap(\.queriers) {
+            guard plan.sources.indices.contains(querier.source) else {
                 fatalError("a source that is not there")
             }
-            tally.count("sync configurations")
-            tally.count("bucket sources", config.sources.count)
-        case (.failure(let error), .failure(let again)):
-            guard error == again, !error.diagnostics.isEmpty else { fatalError("two answers for one text") }
-            let places = TextPlaces(text)
-            for diagnostic in error.diagnostics {
-                guard places.have(line: diagnostic.line, column: diagnostic.column),
-                    !diagnostic.message.isEmpty
-                else { fatalError("an error that is nowhere in the text: \(diagnostic)") }
+            for case .lookup(let lookup, _, _) in querier.stages where !plan.lookups.indices.contains(lookup)
+            {
+                fatalError("a lookup that is not there")
             }
-            tally.count("sync configurations refused")
-        default: fatalError("a text is accepted and refused")
         }
+        tally.count("sync configurations")
+        tally.count("bucket sources", plan.sources.count)
+        tally.count("lookups", plan.lookups.count)
     }
 }
