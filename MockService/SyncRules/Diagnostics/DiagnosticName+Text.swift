@@ -5,7 +5,8 @@ extension DiagnosticName {
         case .alphaStreams, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
-            .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment:
+            .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment,
+            .listNotJSON:
             .warning
         default: .fatal
         }
@@ -179,6 +180,9 @@ extension DiagnosticName {
             "Clients can send any value for this unauthenticated parameter, so this is "
                 + "unsuitable for authorization. Consider further constraining this with an "
                 + "authenticated parameter."
+        case .listNotJSON:
+            "This is no JSON array, so IN has an error for each row, and none is synced. Write "
+                + "ARRAY['a', 'b'] or '[\"a\", \"b\"]'."
         case .suffixEmpty:
             "table_suffix() is always empty because this table is not selected with a wildcard name."
         case .foldedName: "Unquoted identifiers are converted to lower-case. Use \"{}\" instead."

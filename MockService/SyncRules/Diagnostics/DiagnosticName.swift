@@ -213,6 +213,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case columnUnknown = "column-unknown"
     /// “Clients can send any value for this unauthenticated parameter, so this is unsuitable for …”.
     case unauthenticatedParameter = "unauthenticated-parameter"
+    /// “This is no JSON array, so IN has an error for each row …”.
+    case listNotJSON = "list-not-json"
     /// “table_suffix() is always empty because this table is not selected with a wildcard name”.
     case suffixEmpty = "suffix-empty"
 

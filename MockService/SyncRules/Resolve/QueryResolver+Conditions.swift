@@ -66,9 +66,20 @@ extension QueryResolver {
             return isNegated ? .not(match) : match
         default:
             let list = expression(right, in: scope)
+            tellNoArray(list, at: right.range)
             guard isNegated else { return .equal(value, elements(of: list), site(range)) }
             let contains = Expression.contains(list: list.expression, value.expression)
             return .value(made(.not(contains), of: [value, list], at: range))
+        }
+    }
+
+    /// Warns of a constant behind IN that has no elements, of which the real service says nothing: `IN ('open')`.
+    private mutating func tellNoArray(_ list: Located, at range: Range<Int>) {
+        guard case .literal(let value) = list.expression, !value.isNull else { return }
+        let elements = JSONElements(options: CompatibilityOptions(edition: 3))
+        // That there is an error is the answer.
+        if (try? elements.elements(of: value)) == nil {
+            tellOurs(.listNotJSON, at: range, severity: .warning)
         }
     }
 

@@ -78,6 +78,13 @@ struct QueryResolver {
         note(Diagnostic(name, arguments, at: text.range(range), severity: severity, recorded: recorded))
     }
 
+    /// Notes something about a part of the text, with what may help.
+    mutating func tell(
+        _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, hint: String?
+    ) {
+        note(Diagnostic(name, arguments, at: text.range(range)).hinting(hint))
+    }
+
     /// Notes something about a place that may be in another text.
     mutating func note(_ diagnostic: Diagnostic) {
         if !isSilent { diagnostics.add(diagnostic) }
