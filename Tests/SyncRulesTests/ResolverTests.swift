@@ -194,7 +194,8 @@ struct ResolverTests {
         let (message, recorded) = (try #require(outcome.messages.first), try #require(outcome.recorded.first))
         #expect(outcome.messages.count == 1 && outcome.recorded.count == 1)
         #expect(message.hasPrefix(recorded) && !recorded.contains(hint))
-        #expect(message.dropFirst(recorded.count).drop { $0 == "." || $0 == " " }.hasPrefix(hint))
+        let rest = message.dropFirst(recorded.count).drop { $0 == "." || $0 == " " }
+        #expect(rest.hasPrefix(hint))
     }
 
     @Test(arguments: ["owner_id = other.x", "owner_id = other.f()", "owner_id = subscription.jwt()"])

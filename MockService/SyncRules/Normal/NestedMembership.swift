@@ -44,16 +44,16 @@ struct NestedMembership {
         // What mixes things is told as that.
         guard case .one(let reach) = owners.reading(condition.references) else { return condition }
         let value = Located(condition.expression, at: site(of: condition), references: condition.references)
-        guard let whole = whole(value) else { return refuse(condition) }
+        guard let ofLists = whole(value) else { return refuse(condition) }
         if case .not(.equal(_, let list, _)) = condition, isListElement(list.expression) {
-            return .value(whole)
+            return .value(ofLists)
         }
         // An array of the request is asked where its elements are found, and all of it at the gate.
-        if case .element? = reach.owner { return .and([condition, .value(whole)]) }
+        if case .element? = reach.owner { return .and([condition, .value(ofLists)]) }
         // In one expression, of which the second part is not computed, and so has no error, unless the first one holds.
         let both = Expression.choice(
-            base: nil, [Expression.Branch(when: value.expression, then: whole.expression)], otherwise: nil)
-        return .value(Located(both, at: value.site, references: value.references + whole.references))
+            base: nil, [Expression.Branch(when: value.expression, then: ofLists.expression)], otherwise: nil)
+        return .value(Located(both, at: value.site, references: value.references + ofLists.references))
     }
 
     private mutating func conditions(_ all: [Condition]) -> [Condition] {
