@@ -7,10 +7,13 @@
 /// recorded but expressions that never hold; fewer rows are the safe side. Of rows of a sub-select there is no such
 /// question, so it is refused.
 struct NestedMembership {
-    private let query: ResolvedQuery
     private let owners: InputOwners
+    /// The query, from SELECT to its end.
+    private let whole: Site
     /// The rows and elements of which it is not enough that one is found.
     private let nested: Set<Input>
+    /// The arrays behind a nested IN, by the inputs that have their elements.
+    private let lists: [Input: Located]
     /// Where something stands that cannot be asked.
     private(set) var refused: [Site] = []
 
@@ -20,9 +23,19 @@ struct NestedMembership {
     ///   - query: The query.
     ///   - owners: What its inputs belong to.
     init(_ query: ResolvedQuery, _ owners: InputOwners) {
-        self.query = query
         self.owners = owners
-        nested = Set(query.sources.filter(\.isNested).map(\.input))
+        whole = query.site
+        var nested: Set<Input> = []
+        var lists: [Input: Located] = [:]
+        for source in query.sources where source.isNested {
+            nested.insert(source.input)
+            // Where a source of IN stands, the array itself stands.
+            if case .elements(let array) = source.content, source.site == array.site {
+                lists[source.input] = array
+            }
+        }
+        self.nested = nested
+        self.lists = lists
     }
 
     /// Rewrites a condition.
@@ -38,13 +51,13 @@ struct NestedMembership {
         }
         if Set(condition.references.map(\.input)).isDisjoint(with: nested) { return condition }
         if case .equal(let left, let right, let site) = condition, isMatch(left, right) {
-            guard let one = whole(left), let other = whole(right) else { return refuse(condition) }
+            guard let one = asked(left), let other = asked(right) else { return refuse(condition) }
             return .equal(one, other, site)
         }
         // What mixes things is told as that.
         guard case .one(let reach) = owners.reading(condition.references) else { return condition }
         let value = Located(condition.expression, at: site(of: condition), references: condition.references)
-        guard let ofLists = whole(value) else { return refuse(condition) }
+        guard let ofLists = asked(value) else { return refuse(condition) }
         if case .not(.equal(_, let list, _)) = condition, isListElement(list.expression) {
             return .value(ofLists)
         }
@@ -72,7 +85,7 @@ struct NestedMembership {
         case .equal(_, _, let site): site
         case .value(let value): value.site
         case .not(let inner): site(of: inner)
-        case .and, .or: query.site
+        case .and, .or: whole
         }
     }
 
@@ -85,38 +98,29 @@ struct NestedMembership {
     }
 
     /// The value with its INs asked of all of their arrays; nil if something nested is left in it.
-    private func whole(_ value: Located) -> Located? {
-        let expression = whole(value.expression)
+    private func asked(_ value: Located) -> Located? {
+        let expression = asked(value.expression)
         guard expression.inputs.members.isDisjoint(with: nested) else { return nil }
-        return Located(expression, at: value.site, references: whole(value.references))
+        return Located(expression, at: value.site, references: asked(value.references))
     }
 
-    private func whole(_ expression: Expression) -> Expression {
+    private func asked(_ expression: Expression) -> Expression {
         expression.replacing { part in
             guard case .comparison(.equal, let value, .element(let input, .value)) = part,
-                let list = list(of: input)
+                let list = lists[input]
             else { return nil }
-            return .contains(list: whole(list.expression), whole(value))
+            return .contains(list: asked(list.expression), asked(value))
         }
     }
 
     /// Where a value reads inputs, in the place of elements what their arrays read.
-    private func whole(_ references: [Reference]) -> [Reference] {
+    private func asked(_ references: [Reference]) -> [Reference] {
         references.flatMap { reference in
-            list(of: reference.input).map { whole($0.references) } ?? [reference]
+            lists[reference.input].map { asked($0.references) } ?? [reference]
         }
     }
 
     private func isListElement(_ expression: Expression) -> Bool {
-        if case .element(let input, .value) = expression { list(of: input) != nil } else { false }
-    }
-
-    /// The array behind a nested IN that an input has the elements of.
-    private func list(of input: Input) -> Located? {
-        // Where a source of IN stands, the array itself stands.
-        guard nested.contains(input), let array = owners.array(of: input),
-            query.source(input)?.site == array.site
-        else { return nil }
-        return array
+        if case .element(let input, .value) = expression { lists[input] != nil } else { false }
     }
 }
