@@ -1,8 +1,10 @@
 import PowerSyncSyncRules
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// IN behind NOT and within values, in edition 3: nothing is synced that the condition, read as SQL, leaves out.
+@Suite(.namesSeed)
 struct NestedMembershipTests {
     private static let list = #"'["deleted","archived"]'"#
 
@@ -97,5 +99,68 @@ struct NestedMembershipTests {
         )
         #expect(try rig.buckets([row]) == ["stream|0[]"])
         #expect(try rig.buckets(token: #"{"sub":"v"}"#, [row]).isEmpty)
+    }
+
+    /// A condition on the column `state`.
+    private struct Random {
+        static let all = ["a", "b", "c", "d"]
+
+        let sql: String
+        /// The states for which it holds.
+        let states: Set<String>
+        /// Whether it holds in ours exactly then; else at most then.
+        let isExact: Bool
+
+        static func condition(_ random: inout SeededRandom, depth: Int) -> Random {
+            if depth == 0 || random.once(in: 3) { return membership(&random) }
+            let one = condition(&random, depth: depth - 1)
+            if random.once(in: 3) {
+                let states = Set(all).subtracting(one.states)
+                return Random(sql: "NOT (\(one.sql))", states: states, isExact: one.isExact)
+            }
+            let other = condition(&random, depth: depth - 1)
+            let isExact = one.isExact && other.isExact
+            if random.once(in: 2) {
+                let states = one.states.intersection(other.states)
+                return Random(sql: "(\(one.sql) AND \(other.sql))", states: states, isExact: isExact)
+            }
+            let states = one.states.union(other.states)
+            return Random(sql: "(\(one.sql) OR \(other.sql))", states: states, isExact: isExact)
+        }
+
+        /// An IN of a random list, alone or within a value.
+        private static func membership(_ random: inout SeededRandom) -> Random {
+            let chosen = all.filter { _ in random.once(in: 2) }
+            let list = "'[\(chosen.map { JSON.quoted($0) }.joined(separator: ","))]'"
+            let (states, others) = (Set(chosen), Set(all).subtracting(chosen))
+            switch random.below(6) {
+            case 0: return Random(sql: "state IN \(list)", states: states, isExact: true)
+            case 1: return Random(sql: "state NOT IN \(list)", states: others, isExact: true)
+            case 2: return Random(sql: "(state IN \(list)) = 1", states: states, isExact: false)
+            case 3: return Random(sql: "(state IN \(list)) = 0", states: others, isExact: false)
+            case 4: return Random(sql: "(state IN \(list)) IS NOT TRUE", states: others, isExact: false)
+            default:
+                let sql = "CASE WHEN state IN \(list) THEN 0 ELSE 1 END"
+                return Random(sql: sql, states: others, isExact: false)
+            }
+        }
+    }
+
+    @Test func randomConditionsKeepNothingElse() async throws {
+        var (visible, hidden) = (0, 0)
+        try await forEachSeed(300) { random in
+            let condition = Random.condition(&random, depth: 3)
+            let rig = try self.rig(condition.sql)
+            for state in Random.all {
+                let isVisible = try !rig.places("docs", row(state)).isEmpty
+                if isVisible { visible += 1 } else { hidden += 1 }
+                let isMeant = condition.states.contains(state)
+                #expect(isMeant || !isVisible, "\(state): \(condition.sql)")
+                if condition.isExact { #expect(isVisible == isMeant, "\(state): \(condition.sql)") }
+            }
+        }
+        // Seeds of the environment are few.
+        guard TestOptions.number("POWERSYNC_SEED", standard: -1) < 0 else { return }
+        #expect(visible > 100 && hidden > 100)
     }
 }
