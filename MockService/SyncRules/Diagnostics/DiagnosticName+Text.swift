@@ -81,7 +81,7 @@ extension DiagnosticName {
         case .storageVersionOld: "Storage version {} is not supported"
         case .storageVersionUnstable:
             "Storage version 3 is unstable, a later version may have to replicate everything anew."
-        case .notCompiled: "This service does not compile this configuration yet."
+        case .notCompiled: "This service does not have 'event_definitions' yet."
         case .sqlSyntax: "{}"
         case .sqlUnexpectedEnd: "{}"
         case .notASelect: "Expected a SELECT statement"

@@ -72,7 +72,7 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case storageVersionOld = "storage-version-old"
     /// “Storage version 3 is unstable, a later version may have to replicate everything anew”.
     case storageVersionUnstable = "storage-version-unstable"
-    /// “This service does not compile this configuration yet”.
+    /// “This service does not have 'event_definitions' yet”.
     case notCompiled = "not-compiled"
 
     // Statement.
