@@ -8,8 +8,9 @@ enum FoldedComment {
     /// - Parameter text: The SQL, with what it was made of.
     /// - Returns: Its bytes up to the end of the comment; nil if comments take in nothing but comments.
     static func hidden(in text: QueryText) -> Range<Int>? {
-        let comments = SQLTokenizer.lineComments(of: text.bytes)
         let runs = text.map.runs
+        guard runs.count > 1 else { return nil }
+        let comments = SQLTokenizer.lineComments(of: text.bytes)
         var index = 0
         for (run, next) in zip(runs, runs.dropFirst()) {
             let place = next.value.lowerBound
