@@ -10,8 +10,12 @@ package struct PlanLinker {
     private var lookups: [LookupDefinition] = []
     private var lookupNumbers: [LookupIdentity: Int] = [:]
 
+    private let isFixed: Bool
+
     /// Makes a linker that has no stream yet.
-    package init() {}
+    ///
+    /// - Parameter isFixed: Whether `fixed_json_extract` is on.
+    package init(isFixed: Bool = true) { self.isFixed = isFixed }
 
     /// Adds a stream.
     ///
@@ -28,7 +32,7 @@ package struct PlanLinker {
         var groups: [(first: Int, variants: [Variant])] = []
         var numbers: [RequestIdentity: Int] = [:]
         for (index, variant) in variants.enumerated() {
-            let identity = RequestIdentity(variant.request)
+            let identity = RequestIdentity(variant.request, isFixed: isFixed)
             if isMerging, let number = numbers[identity] {
                 groups[number].variants.append(variant)
             } else {
