@@ -15,17 +15,20 @@ package enum SyncConfig {
         let source = SourceText(text)
         var diagnostics = DiagnosticList()
         var plan: SyncPlan?
+        var refused = TextRange(start: 0, end: 0)
         if let document = DocumentReader.read(source, &diagnostics) {
             diagnostics.add(document.diagnostics)
             plan = self.plan(of: document, schema: schema, options: options, &diagnostics)
             for event in document.events { diagnostics.add(event.notes.all) }
             diagnostics.add(trailing(of: document, besideErrors: diagnostics.isFatal))
             // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
-            if !document.events.isEmpty { plan = nil }
+            if let event = document.events.first {
+                plan = nil
+                refused = event.nameRange
+            }
         }
         if plan == nil, !diagnostics.isFatal {
-            diagnostics.add(
-                Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))
+            diagnostics.add(Diagnostic(.notCompiled, at: refused, recorded: Recorded(.silent)))
         }
         return CompiledConfig(plan: plan, diagnostics: diagnostics, text: source)
     }

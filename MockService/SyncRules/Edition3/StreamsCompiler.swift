@@ -14,7 +14,7 @@ enum StreamsCompiler {
         _ diagnostics: inout DiagnosticList
     ) -> SyncPlan {
         var resolver = StreamsResolver(document, schema: schema, options: options, &diagnostics)
-        var linker = PlanLinker()
+        var linker = PlanLinker(isFixed: document.options.fixedJSONExtract)
         for stream in document.streams {
             diagnostics.add(stream.notes.first)
             resolver.begin(stream, &diagnostics)

@@ -108,6 +108,9 @@ struct InputOwners {
         expression.replacingElements { input, part in twins[input].map { .element($0, part) } }
     }
 
+    /// The first of the inputs that have the elements of an array equal to this one's.
+    func representative(_ input: Input) -> Input { twins[input] ?? input }
+
     /// Whether the elements of one of two arrays are made of those of the other.
     func areNested(_ one: Input, _ other: Input) -> Bool {
         needs[one]?.contains(other) == true || needs[other]?.contains(one) == true

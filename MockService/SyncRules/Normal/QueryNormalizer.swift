@@ -13,7 +13,9 @@ package enum QueryNormalizer {
     ) -> [Variant] {
         let whole = query.site.query.content
         let owners = InputOwners(query)
-        guard let terms = TermList(owners, primary: query.primary).terms(of: query.condition) else {
+        var nested = NestedMembership(query, owners)
+        let condition = nested.condition(query.condition.withNegationsInside())
+        guard let terms = TermList(owners, primary: query.primary).terms(of: condition) else {
             diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
             return []
         }
@@ -34,6 +36,10 @@ package enum QueryNormalizer {
             let isBroken = factors.contains(where: \.isBroken)
             calls.add(builder.unauthenticated, of: variant, isBroken: isBroken)
             variants.append(variant)
+        }
+        // Beside other errors the real service's are told alone.
+        if !diagnostics.isFatal {
+            for site in nested.refused { diagnostics.add(Diagnostic(.nestedSubquery, at: site.place)) }
         }
         return variants
     }

@@ -3,7 +3,7 @@ import PowerSyncWire
 /// What a configuration means, of whatever edition; equal plans make the service do the same.
 package struct SyncPlan: Sendable, Hashable {
     /// Raised when the same text comes to mean something else: it is hashed with the text, so all is replicated anew.
-    package static let format = 1
+    package static let format = 2
 
     /// The edition.
     package let edition: Int

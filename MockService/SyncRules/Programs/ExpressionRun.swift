@@ -2,7 +2,7 @@ import PowerSyncWire
 
 /// Computes expressions over values (service 6.12); row programs are held to it.
 package struct ExpressionRun: Sendable {
-    private let options: CompatibilityOptions
+    let options: CompatibilityOptions
 
     /// Computes as the options of a configuration say.
     package init(options: CompatibilityOptions) { self.options = options }

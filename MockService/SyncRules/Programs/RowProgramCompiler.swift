@@ -74,11 +74,9 @@ package struct RowProgramCompiler {
     ///   - filters: What must hold.
     ///   - keys: The values that it is found by.
     ///   - listsNull: Whether NULL is a key.
-    ///   - check: Ends the row if a value is no key.
     /// - Returns: Where the keys will be.
     private mutating func appendHead(
-        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression], listsNull: Bool = false,
-        check: (Register) -> Instruction
+        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression], listsNull: Bool = false
     ) -> [Register] {
         let lowered = filters.map { lowering.lowered($0, loops: expansions.count) }
         for depth in 0...expansions.count {
@@ -99,7 +97,7 @@ package struct RowProgramCompiler {
                 let isNull = builder.emit(.isNull(register))
                 builder.emit(.skipWhen(isNull, over: 1))
             }
-            builder.emit(check(register))
+            builder.emit(.requireKey(register))
             registers.append(register)
         }
         builder.endLoop()
@@ -108,7 +106,7 @@ package struct RowProgramCompiler {
 
     private func program(_ lookup: LookupDefinition, definition: Int) -> LookupProgram {
         var compiler = self
-        let keys = compiler.appendHead(lookup.expansions, lookup.filters, lookup.keys) { .requireKey($0) }
+        let keys = compiler.appendHead(lookup.expansions, lookup.filters, lookup.keys)
         let headCount = compiler.builder.instructions.count
         var outputs: [Register] = []
         for output in lookup.outputs {
@@ -167,8 +165,7 @@ extension RowProgramCompiler {
             var compiler = self.compiler
             let keys = compiler.appendHead(
                 processor.expansions, processor.filters, processor.keys,
-                listsNull: processor.form.contains(.listsNull)
-            ) { .requirePart($0) }
+                listsNull: processor.form.contains(.listsNull))
             let headCount = compiler.builder.instructions.count
             let columns = compiler.columns(of: output)
             return RowProgram(

@@ -244,8 +244,6 @@ extension RowProgramRun {
                 registers[index] = isStandard ? slot : slot.sqlite(in: arena)
             case .require(let condition):
                 guard holds(condition, isStandard, in: arena) else { return .outside }
-            case .requirePart(let key):
-                if registers[key].kind == .null || registers[key].kind == .blob { return .outside }
             case .requireKey(let key):
                 guard registers[key].isKey else { return .outside }
             case .skipUnless(let condition, let count):

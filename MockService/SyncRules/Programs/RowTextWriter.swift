@@ -110,6 +110,8 @@ package enum RowTextWriter {
         switch value.kind {
         case .text: arena.withUnsafeBufferPointer { appendJSON(value, in: $0, to: &bytes) }
         case .null: bytes.append(contentsOf: "null".utf8)
+        // What is no number has no name (`requireKey`).
+        case .real: bytes.append(contentsOf: (BucketSpelling.text(value.real) ?? "null").utf8)
         default: appendText(value, in: arena, to: &bytes)
         }
     }

@@ -17,7 +17,7 @@ extension QueryResolver {
         case .unary(.plus, let inner): return expression(inner, in: scope)
         case .and, .or, .unary(.not, _), .membership, .binary(.equal, _, _), .binary(.notEqual, _, _),
             .binary(.overlap, _, _):
-            let condition = condition(syntax, in: scope)
+            let condition = within(.value) { $0.condition(syntax, in: scope) }
             return Located(condition.expression, at: site(range), references: condition.references)
         case .binary(let operation, let left, let right):
             return binary(operation, left, right, at: range, in: scope)
@@ -61,7 +61,8 @@ extension QueryResolver {
         case .star: tell(.starElsewhere, at: syntax.range)
         case .unary: tell(.minusUnsupported, at: syntax.range)
         case .parameter: tell(.sqlParameter, at: syntax.range)
-        case .subquery(let select): tell(.subqueryPosition, at: select.range)
+        case .subquery(let select): tell(.subqueryPosition, at: select.range, hint: Hint.subquery)
+        case .list: tell(.expressionUnsupported, at: syntax.range, hint: Hint.list)
         // As recorded it is taken for the name of a function.
         case .row: tell(.unknownFunction, at: syntax.range.lowerBound..<syntax.range.lowerBound + 3)
         default: tell(.expressionUnsupported, at: syntax.range)
@@ -109,7 +110,9 @@ extension QueryResolver {
     mutating func relation(_ qualifier: NameSyntax?, at range: Range<Int>, in scope: Scope) -> Relation? {
         if let qualifier {
             let found = scope.relation(qualifier.text)
-            if found == nil { tell(.unknownSource, [qualifier.text.text], at: range) }
+            if found == nil {
+                tell(.unknownSource, [qualifier.text.text], at: range, hint: Hint.source(qualifier.text))
+            }
             return found
         }
         guard scope.own.count == 1 else {

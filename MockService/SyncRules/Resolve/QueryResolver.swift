@@ -12,6 +12,25 @@ struct QueryResolver {
         var conditions: [Condition] = []
     }
 
+    /// What a condition stands in.
+    enum Nesting {
+        /// AND and OR alone, or NOT of NOT.
+        case none
+        /// NOT.
+        case negation
+        /// A value, such as a CASE.
+        case value
+
+        /// What stands behind NOT there.
+        var negated: Nesting {
+            switch self {
+            case .none: .negation
+            case .negation: .none
+            case .value: .value
+            }
+        }
+    }
+
     /// What it is resolved with.
     let context: ResolverContext
     /// What was found wrong.
@@ -28,6 +47,8 @@ struct QueryResolver {
     private(set) var isInCommonTable: Bool
     /// Whether what is wrong is told already: of a common table expression that is inlined.
     private var isSilent = false
+    /// What the condition at hand stands in.
+    private(set) var nesting = Nesting.none
     private var rowCount = 0
     private var elementCount = 0
     private var nodeCount = 0
@@ -55,6 +76,13 @@ struct QueryResolver {
         recorded: Recorded? = nil
     ) {
         note(Diagnostic(name, arguments, at: text.range(range), severity: severity, recorded: recorded))
+    }
+
+    /// Notes something about a part of the text, with what may help.
+    mutating func tell(
+        _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, hint: String?
+    ) {
+        note(Diagnostic(name, arguments, at: text.range(range)).hinting(hint))
     }
 
     /// Notes something about a place that may be in another text.
@@ -99,7 +127,10 @@ struct QueryResolver {
         let input = Input.row(rowCount)
         rowCount += 1
         types[input] = type
-        sources.append(ResolvedSource(input: input, content: .table(pattern), name: name, site: site(range)))
+        sources.append(
+            ResolvedSource(
+                input: input, content: .table(pattern), name: name, site: site(range),
+                isNested: nesting != .none))
         return input
     }
 
@@ -107,8 +138,19 @@ struct QueryResolver {
     mutating func addElements(_ value: Located, name: ExactText, at site: Site) -> Input {
         let input = Input.element(elementCount)
         elementCount += 1
-        sources.append(ResolvedSource(input: input, content: .elements(value), name: name, site: site))
+        sources.append(
+            ResolvedSource(
+                input: input, content: .elements(value), name: name, site: site, isNested: nesting != .none))
         return input
+    }
+
+    /// Does something in another nesting.
+    mutating func within<Result>(_ inner: Nesting, _ body: (inout QueryResolver) -> Result) -> Result {
+        let outer = nesting
+        nesting = inner
+        let result = body(&self)
+        nesting = outer
+        return result
     }
 
     /// The elements of an array as IN and `&&` read them.
