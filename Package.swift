@@ -184,7 +184,7 @@ let targets: [Target] = [
             "HTTPTestSupport", "Postgres", "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML",
             "CommandLine", "System", "Wire",
         ]),
-    tests("SyncRules", ["SyncRules", "YAML", "Wire"]),
+    tests("SyncRules", ["SyncRules", "YAML", "Wire", "System"]),
     tests(
         "MockService",
         [
