@@ -219,7 +219,8 @@ let targets: [Target] = [
 // libFuzzer brings its own main, so the target that it drives is there for `Scripts/fuzz.sh` alone.
 let isFuzzing = Context.environment["POWERSYNC_FUZZ"] == "1"
 let fuzzing = command(
-    "Fuzzing", "Tests/Fuzzing", ["Wire", "Postgres", "HTTP", "Crypto", "SQLite", "MockService", "Backend"])
+    "Fuzzing", "Tests/Fuzzing",
+    ["Wire", "Postgres", "HTTP", "Crypto", "SQLite", "YAML", "SyncRules", "MockService", "Backend"])
 
 // A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests
 // and what they stand on; several parts are separated by commas.

@@ -146,7 +146,7 @@ sanitize() {
 
 fuzz() {
     local status=0
-    Scripts/fuzz.sh lines pgoutput http tokens keys configuration queries values || status=1
+    Scripts/fuzz.sh lines pgoutput http tokens keys configuration queries sync-configs sql values || status=1
     FUZZ_SECONDS="${FUZZ_SECONDS:-600}" Scripts/fuzz.sh uploads maps || status=1
     return "$status"
 }
