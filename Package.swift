@@ -126,8 +126,9 @@ let targets: [Target] = [
     command(
         "Benchmarks", "Benchmarks",
         [
-            "C:Benchmarks", "Client", "SQLite", "C:SQLite", "Stack", "Postgres", "PostgresServer", "HTTP",
-            "HTTPServer", "HTTPClient", "Compression", "Crypto", "CommandLine", "System", "C:System", "Wire",
+            "C:Benchmarks", "Client", "SQLite", "C:SQLite", "Stack", "SyncRules", "Postgres",
+            "PostgresServer", "HTTP", "HTTPServer", "HTTPClient", "Compression", "Crypto", "CommandLine",
+            "System", "C:System", "Wire",
         ], exclude: ["C"]),
 
     // What tests share; all but the first are apart so that a test of a small part builds little.
