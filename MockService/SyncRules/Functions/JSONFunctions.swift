@@ -12,7 +12,11 @@ struct JSONFunctions {
         _ value: ScalarValue, _ name: ScalarValue, _ form: MemberForm
     ) throws(EvaluationError) -> ScalarValue {
         guard let text = value.textForm else { return .null }
-        let json = try JSONReader.value(of: text)
+        return member(of: try JSONReader.value(of: text), name, form)
+    }
+
+    /// A member of what was read already.
+    func member(of json: JSON, _ name: ScalarValue, _ form: MemberForm) -> ScalarValue {
         // A value that is `null` as a whole is NULL, whatever the options say.
         guard !json.isNull, let name = name.textForm,
             let part = MemberPath(member: name, isFixed: isFixed).part(of: json)

@@ -5,7 +5,8 @@ package struct ExpressionRun: Sendable {
     /// How many bytes a value may have that is computed; `hex` of `hex` of `hex` doubles it each time.
     package static let byteLimit = 32 << 20
 
-    private let options: CompatibilityOptions
+    /// What of an older edition is kept.
+    let options: CompatibilityOptions
     private var byteLimit = ExpressionRun.byteLimit
 
     /// Computes as the options of a configuration say.

@@ -173,7 +173,7 @@ struct QueryResolver {
             if found == nil { tell(.unnamedColumn, at: range) }
             let value = expression(item.expression, in: scope)
             // A column without a name is called as it is written.
-            guard found != nil || takesNodes(range.count / 1_024) else { continue }
+            guard found != nil || range.count < 1_024 || takesNodes(range.count / 1_024) else { continue }
             let title = found ?? sql(range)
             if !columns.add(title, value) { tell(.duplicateColumn, [title.text], at: range) }
         }
