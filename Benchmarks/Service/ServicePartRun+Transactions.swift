@@ -89,9 +89,9 @@ extension ServicePartRun {
             "INSERT INTO items(id, name, a, n\(column)) "
                 + "VALUES('\(Self.id(pair, number))', 'row \(number)', '\(text)', \(number)\(value));\n"
         }
-        let file = world.folder + "/singles.sql"
+        let file = world.postgres.folder + "/singles.sql"
         try PrivateFile.write(lines.joined(), to: file)
-        let psql = try await world.postgresProgram("psql")
+        let psql = try await world.postgres.program("psql")
         let start = ContinuousClock.now
         let result = try await ChildProcess.run(
             psql,
@@ -112,7 +112,7 @@ extension ServicePartRun {
     ) async throws -> Value {
         // Without a loop it ends with the server, and so with us, however we end.
         let receiver = try ChildProcess.spawn(
-            try await world.postgresProgram("pg_recvlogical"),
+            try await world.postgres.program("pg_recvlogical"),
             [
                 "--dbname", source.uri, "--slot", "bench_limit", "--plugin", "pgoutput", "--create-slot",
                 "--start", "--no-loop", "--option", "proto_version=1", "--option",

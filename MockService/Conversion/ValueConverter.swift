@@ -17,14 +17,16 @@ package struct ConversionError: Error, Sendable, Equatable, CustomStringConverti
     }
 }
 
-/// Turns texts of Postgres into SQLite values as edition 2 and later do (service 6.13).
+/// Turns texts of Postgres into SQLite values (service 6.13).
 ///
 /// The session that produced the texts must have `DateStyle` ISO, `TimeZone` UTC and `bytea_output` hex.
 package struct ValueConverter: Sendable {
     private let times: TimeText
 
     /// Makes a converter for a configuration's options.
-    package init(options: ConversionOptions = ConversionOptions()) { times = TimeText(options: options) }
+    package init(options: CompatibilityOptions = CompatibilityOptions(edition: 3)) {
+        times = TimeText(options: options)
+    }
 
     /// Converts one value of a column.
     ///

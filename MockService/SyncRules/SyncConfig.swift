@@ -23,7 +23,6 @@ package enum SyncConfig {
             // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
             if !document.events.isEmpty { plan = nil }
         }
-        // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
         if plan == nil, !diagnostics.isFatal {
             diagnostics.add(
                 Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))

@@ -23,7 +23,6 @@ import Testing
             #expect(scenario.name == file)
             #expect(!scenario.steps.isEmpty)
         }
-        #expect(recordings.filter(\.scenario.isAdminAlone).count == 14)
         #expect(recordings.filter { $0.scenario.streamLimit != nil }.map(\.file) == ["too-many-connections"])
         #expect(
             recordings.filter { $0.scenario.syncConfigs.count == 2 }.map(\.file)

@@ -16,6 +16,8 @@ package struct EvaluatedBatch: Sendable {
         package var oldKey: Range<Int>?
         /// The operations of the row, a PUT for each place; none if it is in no bucket, or waits.
         package var operations: Range<Int>
+        /// The keys by which it is found; none if nothing finds it, or it waits.
+        package var lookups = 0..<0
         /// Where its `LargeCells` lie; nil unless the row is synced and reason enough to keep them without what is kept.
         package var large: Range<Int>?
         /// Whether a large value was left out.
@@ -23,6 +25,9 @@ package struct EvaluatedBatch: Sendable {
         /// Of a row that does not wait no program has read it. What is kept of the row is of before, beside values that are
         /// told: it is filled in as for a row that waits, or it goes.
         package var hasMissingValues = false
+
+        /// Whether the row is in a bucket, or something finds it.
+        package var isStored: Bool { !operations.isEmpty || !lookups.isEmpty }
     }
 
     /// A PUT.
@@ -62,6 +67,8 @@ package struct EvaluatedBatch: Sendable {
     package var rows: [Row] = []
     /// The operations of all rows in order.
     package var operations: [Operation] = []
+    /// What all rows are found by, in order.
+    package var lookups: [Lookup] = []
     /// Where the names of buckets lie, without the prefix of the replication stream; each name once.
     package var buckets: [Range<Int>] = []
     /// The rows of which a value is needed that was left out: the store has it, or it is read again from the source.

@@ -168,19 +168,21 @@ package struct RowEvaluation: ~Copyable {
                 "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
             return
         }
-        let operations = row.operations.lowerBound
+        let (operations, lookups) = (row.operations.lowerBound, result.lookups.count)
         rowSize = RowSize()
-        guard runPrograms(of: change.table, plan) else {
+        guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan) else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
+            result.lookups.removeLast(result.lookups.count - lookups)
             result.waiting.append(result.rows.count)
             isSourceNeeded = true
             return
         }
         for warning in warnings { result.warnings.add(warning) }
         row.operations = operations..<result.operations.count
+        row.lookups = lookups..<result.lookups.count
         if row.hasMissingValues { isSourceNeeded = true }
-        guard plan.keepsLargeValues, !row.hasMissingValues, !row.operations.isEmpty else { return }
+        guard plan.keepsLargeValues, !row.hasMissingValues, row.isStored else { return }
         row.large = largeCells(change, plan)
         // If some are kept already, these are, too; a snapshot changes no row that is known.
         if row.large == nil, change.kind != .snapshot { isSourceNeeded = true }
@@ -214,6 +216,65 @@ package struct RowEvaluation: ~Copyable {
         return true
     }
 
+    /// Runs all programs of a table that find rows over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runLookups(of table: Int, _ plan: TablePlan) -> Bool {
+        for index in plan.lookups.indices {
+            let end = arena.count
+            do throws(EvaluationError) {
+                let entries = try run.entries(
+                    of: plan.lookups[index], slots, in: &arena,
+                    texts: texts[table] + plan.lookupTextOffsets[index])
+                guard let entries else { return false }
+                try add(entries, of: plan.definitions[index])
+            } catch {
+                warnings.append(
+                    "The lookup \(plan.lookupNames[index]) has no value for a row of "
+                        + "\(plan.table.qualifiedName), which it does not find: \(error.summary)")
+            }
+            // What the program has made is in keys and values.
+            arena.removeLast(arena.count - end)
+        }
+        return true
+    }
+
+    /// Holds what one program makes of a row to as much as it may compute for it: an array of a row, and each of its elements
+    /// with all of the row, is a product.
+    private func checkSize(_ count: Int) throws(EvaluationError) {
+        guard count <= RowProgramRun.byteLimit else {
+            throw EvaluationError(message: "What is made of one row is longer than 64 MiB.")
+        }
+    }
+
+    /// Adds what a definition finds of the row, each key once.
+    private mutating func add(_ entries: [LookupEntry], of definition: Int64) throws(EvaluationError) {
+        var places: [[UInt8]: Int] = [:]
+        var found: [(key: [UInt8], rows: [[Slot]])] = []
+        var size = 0
+        for entry in entries {
+            var key: [UInt8] = []
+            guard LookupValues.appendKey(entry.key, in: arena, to: &key) else { continue }
+            size += entry.outputs.reduce(key.count) { $0 + ($1.isText ? $1.range.count : 1) }
+            try checkSize(size)
+            let place = places[key] ?? found.count
+            if place == found.count {
+                places[key] = place
+                found.append((key: key, rows: []))
+            }
+            found[place].rows.append(entry.outputs)
+        }
+        for (key, rows) in found {
+            let start = result.bytes.count
+            result.bytes += key
+            let end = result.bytes.count
+            LookupValues.append(rows: rows, in: arena, to: &result.bytes)
+            result.lookups.append(
+                EvaluatedBatch.Lookup(
+                    definition: definition, key: start..<end, value: end..<result.bytes.count))
+        }
+    }
+
     /// Adds a PUT for each place that a program has for the row.
     ///
     /// - Returns: False if it needs a value that was left out.
@@ -223,6 +284,7 @@ package struct RowEvaluation: ~Copyable {
         var outcome = try run.start(plan.programs[index].code, slots, in: &arena, texts: texts)
         guard outcome == .inside else { return outcome == .outside }
         let program = plan.programs[index]
+        let start = result.bytes.count
         repeat {
             if let group = program.outputGroup {
                 if outputs[group].row != result.rows.count {
@@ -238,6 +300,7 @@ package struct RowEvaluation: ~Copyable {
                 addOperation(output, of: program, index, plan)
             }
             try checkRowSize()
+            try checkSize(result.bytes.count - start)
             outcome = try run.next(program.code, slots, in: &arena, texts: texts)
         } while outcome == .inside
         return outcome == .outside
@@ -365,5 +428,15 @@ package struct RowEvaluation: ~Copyable {
     /// Where the text of a column lies; the old row's if the new one leaves it out.
     private func text(_ column: Int, of change: ChangeBatch.Change) -> Range<Int>? {
         batch.now(column, of: change).range
+    }
+}
+
+extension Slot {
+    /// Whether it has bytes in the arena.
+    fileprivate var isText: Bool {
+        switch kind {
+        case .text, .blob, .wide: true
+        case .null, .integer, .real, .missing: false
+        }
     }
 }

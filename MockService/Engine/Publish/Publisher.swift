@@ -17,10 +17,14 @@ package final class Publisher: Sendable {
 
     private struct State {
         var current: Publication?
+        /// When what is current was replicated.
+        var time: ContinuousClock.Instant?
         /// The stream that is about to take the place of the current one, which stands still meanwhile.
         var successor: StreamNumber?
         /// What the current one has changed while it stands still.
         var heldBack = ChangedBuckets()
+        /// What finds something else meanwhile.
+        var heldBackLookups = ChangedLookups()
         var sequence: UInt64 = 0
         var index = SubscriptionIndex()
         var heads = PendingHeads()
@@ -35,37 +39,56 @@ package final class Publisher: Sendable {
             var woken: [Mailbox.Waiter] = []
             if let current, current.stream != commit.stream {
                 woken = finish(.replaced)
-                heldBack = ChangedBuckets()
+                forgetHeldBack()
             }
-            var changed = heldBack
-            changed.formUnion(commit.changed)
-            heldBack = ChangedBuckets()
+            holdBack(commit)
+            let whole = DurableCommit(
+                served: commit.served, checkpoint: commit.checkpoint, changed: heldBack,
+                lookups: heldBackLookups)
+            forgetHeldBack()
             successor = nil
             sequence += 1
-            let published = post(changed, at: commit.checkpoint, of: commit.stream, commit.config)
+            time = commit.time
+            let published = post(whole)
             current = published.publication
             return (published.publication, woken + published.woken)
+        }
+
+        /// Keeps what a commit changes for the next publication.
+        mutating func holdBack(_ commit: DurableCommit) {
+            heldBack.formUnion(commit.changed)
+            heldBackLookups.formUnion(commit.lookups)
+        }
+
+        /// Forgets what was kept.
+        mutating func forgetHeldBack() {
+            heldBack = ChangedBuckets()
+            heldBackLookups = ChangedLookups()
         }
 
         /// Tells of the write checkpoints that the newest checkpoint has reached already.
         mutating func tellReached() -> [Mailbox.Waiter] {
             guard let current, heads.isReached(at: current.checkpoint.lsn) else { return [] }
-            return post(ChangedBuckets(), at: current.checkpoint, of: current.stream, current.config).woken
+            return post(
+                DurableCommit(
+                    served: current.served, checkpoint: current.checkpoint, changed: ChangedBuckets(),
+                    lookups: ChangedLookups())
+            ).woken
         }
 
         private mutating func post(
-            _ changed: ChangedBuckets, at checkpoint: StoredCheckpoint, of stream: StreamNumber,
-            _ config: CompiledSyncConfig
+            _ commit: DurableCommit
         ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
-            let reached = heads.take(upTo: checkpoint.lsn)
-            let (buckets, mailboxes) = index.concerned(by: changed, reached.keys)
+            let reached = heads.take(upTo: commit.checkpoint.lsn)
+            let concerned = index.concerned(by: commit.changed, lookups: commit.lookups, reached.keys)
             let publication = Publication(
-                sequence: sequence, stream: stream, config: config, checkpoint: checkpoint, changed: buckets,
-                writeCheckpoints: reached)
+                sequence: sequence, served: commit.served, checkpoint: commit.checkpoint,
+                changed: concerned.buckets, lookups: concerned.lookups, writeCheckpoints: reached)
             var woken: [Mailbox.Waiter] = []
-            for mailbox in mailboxes {
+            for mailbox in concerned.mailboxes {
                 let (wasEmpty, waiter) = mailbox.post(publication)
-                if wasEmpty { wakeups += 1 }
+                // One that finds out what it holds looks at it anyway.
+                if wasEmpty, !index.isOpen(mailbox) { wakeups += 1 }
                 if let waiter { woken.append(waiter) }
             }
             return (publication, woken)
@@ -93,6 +116,11 @@ package final class Publisher: Sendable {
     /// The newest publication, nil before the first.
     package var current: Publication? { state.withLock { $0.current } }
 
+    /// When the newest checkpoint was replicated; nil before the first of this process.
+    package var lastReplicated: ContinuousClock.Instant? {
+        state.withLock { $0.current == nil ? nil : $0.time }
+    }
+
     /// Whether the service ends.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -114,18 +142,37 @@ package final class Publisher: Sendable {
     /// - Parameters:
     ///   - mailbox: The mailbox.
     ///   - stream: The replication stream that its buckets are of.
+    ///   - isOpen: Whether the stream has yet to find out what it holds, as `open` says.
     /// - Returns: What it begins with; nil if clients are served from another replication stream.
     /// - Throws: `CancellationError` if the service ends.
     package func attach(
-        _ mailbox: Mailbox, to stream: StreamNumber
+        _ mailbox: Mailbox, to stream: StreamNumber, isOpen: Bool = false
     ) throws(CancellationError) -> Attachment? {
         let publication = try state.withLock { state throws(CancellationError) -> Publication? in
             if state.isClosed { throw CancellationError() }
             guard let current = state.current, current.stream == stream else { return nil }
             state.index.add(mailbox)
+            if isOpen { state.index.open(mailbox) }
             return current
         }
         return publication.map { Attachment(mailbox, stream, $0.checkpoint, self) }
+    }
+
+    /// Lets a stream find out what it holds: until `update` its mailbox gets everything, for nobody knows what concerns it.
+    ///
+    /// - Parameter mailbox: The mailbox, which is attached.
+    package func open(_ mailbox: Mailbox) { state.withLock { $0.index.open(mailbox) } }
+
+    /// Takes note of what a stream holds from now on.
+    ///
+    /// What was published since the stream opened its mailbox is in there, whatever of it concerns the stream.
+    ///
+    /// - Parameters:
+    ///   - mailbox: The mailbox.
+    ///   - buckets: Its buckets, by whole name.
+    ///   - lookups: The keys of lookups that its buckets come of.
+    package func update(_ mailbox: Mailbox, buckets: Set<ExactText>, lookups: Set<LookupKey>) {
+        state.withLock { $0.index.update(mailbox, buckets: buckets, lookups: lookups) }
     }
 
     /// Whether a stream holds a bucket, by whole name: then what is written to it is going to be sent.
@@ -221,17 +268,15 @@ package final class Publisher: Sendable {
     ///
     /// - Parameters:
     ///   - checkpoint: The operations of the checkpoint that is on the disk, and the position.
-    ///   - stream: Its stream.
-    ///   - config: The configuration of the stream.
+    ///   - served: Its stream, and the plan of that.
     /// - Returns: False if clients are served something else, or stand still: then it has to be stored first.
-    package func advance(
-        to checkpoint: StoredCheckpoint, of stream: StreamNumber, _ config: CompiledSyncConfig
-    ) -> Bool {
+    package func advance(to checkpoint: StoredCheckpoint, _ served: ServedPlan) -> Bool {
         publish(
-            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: ChangedBuckets())
+            DurableCommit(
+                served: served, checkpoint: checkpoint, changed: ChangedBuckets(), lookups: ChangedLookups())
         ) { state in
-            guard let current = state.current, current.stream == stream else { return false }
-            return state.successor == nil && state.heldBack.isEmpty
+            guard let current = state.current, current.stream == served.stream else { return false }
+            return state.successor == nil && state.heldBack.isEmpty && state.heldBackLookups.isEmpty
                 && current.checkpoint.operation == checkpoint.operation
                 && current.checkpoint.lsn <= checkpoint.lsn
         }
@@ -247,7 +292,7 @@ package final class Publisher: Sendable {
         let (publication, woken, waiters) = state.withLock {
             state -> (Publication?, [Mailbox.Waiter], [Waiter]) in
             guard mayPublish(state) else {
-                if state.current?.stream == commit.stream { state.heldBack.formUnion(commit.changed) }
+                if state.current?.stream == commit.stream { state.holdBack(commit) }
                 return (nil, [], [])
             }
             let (publication, woken) = state.publish(commit)
@@ -266,7 +311,7 @@ package final class Publisher: Sendable {
         let woken = state.withLock { state in
             state.current = nil
             state.successor = nil
-            state.heldBack = ChangedBuckets()
+            state.forgetHeldBack()
             return state.finish(.replaced)
         }
         for waiter in woken { waiter.resume() }
@@ -333,4 +378,16 @@ package final class Attachment: Sendable {
     ///   - id: Its id.
     ///   - head: The position that the log has to reach.
     package func expect(_ id: Int64, at head: LSN) { publisher.expect(id, of: mailbox.key, at: head) }
+
+    /// Lets the stream find out what it holds, as `Publisher.open` says.
+    package func open() { publisher.open(mailbox) }
+
+    /// Takes note of what the stream holds from now on, as `Publisher.update` says.
+    ///
+    /// - Parameters:
+    ///   - buckets: Its buckets, by whole name.
+    ///   - lookups: The keys of lookups that its buckets come of.
+    package func update(buckets: Set<ExactText>, lookups: Set<LookupKey>) {
+        publisher.update(mailbox, buckets: buckets, lookups: lookups)
+    }
 }

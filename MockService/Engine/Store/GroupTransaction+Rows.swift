@@ -46,7 +46,7 @@ extension GroupTransaction {
         guard let range = row.key else { return }
         try resolve(row.operations, of: batch)
         let large = isOfLayout(plan) ? row.large : nil
-        if !row.operations.isEmpty {
+        if row.isStored {
             let isWritten = try rows.insert(row, key: range, large: large, of: batch, plan, buckets)
             if isWritten == true { return }
             if isWritten == nil {
@@ -69,8 +69,8 @@ extension GroupTransaction {
         let row = batch.rows[index]
         guard let range = row.key else { return }
         let stored = try rows.storedPlaces(of: row.oldKey ?? range, in: batch.bytes, plan)
-        if !isWaiting, row.oldKey == nil, stored == nil, row.operations.isEmpty, !plan.table.hasComposites {
-            // It was in no bucket, and is in none.
+        if !isWaiting, row.oldKey == nil, stored == nil, !row.isStored, !plan.table.hasComposites {
+            // It was in no bucket, and is in none; nothing finds it.
             return
         }
         let hadLargeValues = stored?.first.map { $0 & 1 == 1 } ?? false
@@ -78,7 +78,9 @@ extension GroupTransaction {
             !plan.table.hasComposites, let stored
         {
             try resolve(row.operations, of: batch)
-            if try rows.rewrite(row, key: range, of: batch, buckets, stored: stored) { return }
+            if try rows.rewrite(row, key: range, of: batch, buckets, table: plan.table.id, stored: stored) {
+                return
+            }
         }
         let key = try Self.key(range, in: batch)
         let oldKey = try row.oldKey.map { try Self.key($0, in: batch) } ?? key
@@ -173,7 +175,8 @@ extension GroupTransaction {
         }
         return RowWriter.Row(
             table: plan.table, key: key, operations: now.batch.operations[now.row.operations],
-            buckets: now.buckets, large: values, bytes: now.batch.bytes)
+            buckets: now.buckets, large: values, bytes: now.batch.bytes,
+            lookups: now.batch.lookups[now.row.lookups])
     }
 
     // MARK: Large values and fields
@@ -188,7 +191,7 @@ extension GroupTransaction {
     /// Of another layout they would be taken for what they are not. Where one is missing, which no query reads then, what
     /// is known of the others is over.
     private func mayKeepLargeValues(_ row: EvaluatedBatch.Row, _ plan: TablePlan) -> Bool {
-        isOfLayout(plan) && plan.keepsLargeValues && !row.hasMissingValues && !row.operations.isEmpty
+        isOfLayout(plan) && plan.keepsLargeValues && !row.hasMissingValues && row.isStored
     }
 
     /// Whether values are surely of the layout that is known: they may stand in for those that a later update leaves out,

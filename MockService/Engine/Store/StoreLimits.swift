@@ -91,6 +91,8 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// How many changed buckets one publication names; beyond, streams read theirs anew.
     package var changedBuckets = 65_536
+    /// How many changed keys of lookups one publication names; beyond, streams that use any read theirs anew.
+    package var changedLookups = 65_536
     /// How many bytes the published operations of one bucket have.
     package var publishedFrameBytes = 1 << 20
     /// How many bytes the operations of one publication have.

@@ -9,6 +9,10 @@ package struct WrittenBuckets: Sendable {
     package var behind = ChangedBuckets()
     /// What was written to those that a stream holds, by whole name, unless it is too much to be kept.
     package var operations: [ExactText: KeptOperations] = [:]
+    /// The keys of lookups that find something else at that commit.
+    package var lookupsUpToCommit = ChangedLookups()
+    /// Those that do behind that, or at all if there is no such commit.
+    package var lookupsBehind = ChangedLookups()
 
     /// Makes buckets of which there are none.
     package init() {}
@@ -20,6 +24,8 @@ package struct CheckpointChanges: Sendable {
     package fileprivate(set) var buckets = ChangedBuckets()
     /// What was written to those of them that a stream has held all the while, by whole name.
     package fileprivate(set) var operations: [ExactText: KeptOperations] = [:]
+    /// The keys of lookups that find something else.
+    package fileprivate(set) var lookups = ChangedLookups()
 }
 
 /// What each replication stream has written since its last checkpoint.
@@ -57,12 +63,14 @@ package final class UnpublishedChanges: Sendable {
             var changes = streams.removeValue(forKey: stream.number) ?? Self.first(of: stream)
             keep(written, in: &changes)
             changes.buckets.formUnion(written.upToCommit)
+            changes.lookups.formUnion(written.lookupsUpToCommit)
             guard isCheckpoint else {
                 changes.buckets.formUnion(written.behind)
+                changes.lookups.formUnion(written.lookupsBehind)
                 streams[stream.number] = changes
                 return CheckpointChanges()
             }
-            streams[stream.number] = Self.rest(of: changes, written.behind)
+            streams[stream.number] = Self.rest(of: changes, written)
             return changes
         }
     }
@@ -70,7 +78,10 @@ package final class UnpublishedChanges: Sendable {
     /// What may have changed when nothing is known of a stream: what was written before the process began, and not published.
     private static func first(of stream: StreamRecord) -> CheckpointChanges {
         var changes = CheckpointChanges()
-        if stream.lastOperation > stream.checkpoint.operation { changes.buckets = .any }
+        if stream.lastOperation > stream.checkpoint.operation {
+            changes.buckets = .any
+            changes.lookups = .any
+        }
         return changes
     }
 
@@ -79,6 +90,7 @@ package final class UnpublishedChanges: Sendable {
         streams.withLock { streams in
             var changes = CheckpointChanges()
             changes.buckets = .any
+            changes.lookups = .any
             streams[stream] = changes
         }
     }
@@ -120,10 +132,12 @@ package final class UnpublishedChanges: Sendable {
 
     /// What lies behind a checkpoint.
     private static func rest(
-        of changes: CheckpointChanges, _ behind: ChangedBuckets
+        of changes: CheckpointChanges, _ written: WrittenBuckets
     ) -> CheckpointChanges {
+        let behind = written.behind
         var rest = CheckpointChanges()
         rest.buckets = behind
+        rest.lookups = written.lookupsBehind
         // Without their totals nobody knows where buckets end at the checkpoint; nothing is kept of them then.
         guard let told = changes.buckets.totals, let names = behind.totals?.keys else { return rest }
         for name in names {

@@ -16,6 +16,8 @@ package struct RequestEvaluation: Sendable {
     private var bytes = 0
     /// Why the request cannot be answered at all.
     private var refusal: RequestError?
+    /// Indexes into the plan's streams of those that the request has, in their order.
+    package private(set) var streams: [Int] = []
 
     /// Takes a request; what no lookup changes is computed here, once.
     ///
@@ -40,6 +42,7 @@ package struct RequestEvaluation: Sendable {
             let isAlpha = plan.edition < 3 && !stream.isLegacy
             let isDefault = stream.isDefault && (includesDefaults || (isAlpha && !own.isEmpty))
             guard isDefault || !own.isEmpty else { continue }
+            streams.append(index)
             let queriers = stream.queriers.map { querier in
                 (SharedQuerier(querier, of: plan, evaluator, shared), querier.priority ?? stream.priority)
             }
@@ -87,6 +90,9 @@ package struct RequestEvaluation: Sendable {
         if bytes > limits.nameBytes { return RequestError(message: limits.tooManyBytes) }
         return nil
     }
+
+    /// Whether the request alone decides: no lookup changes what it comes to.
+    package var isStatic: Bool { runs.allSatisfy(\.isStatic) }
 
     /// All rows that were asked for since the beginning, keys without rows included.
     package var used: Set<LookupRead> {
@@ -168,6 +174,7 @@ package struct RequestEvaluation: Sendable {
                 buckets[place].allReasons.append(run.reason)
                 // What a lookup finds has the reasons and the priority of lookups alone (3.6).
                 if run.isStatic, lookedUp.contains(name) { continue }
+                if buckets[place].reasons.isEmpty { buckets[place].stream = run.stream }
                 buckets[place].priority = min(buckets[place].priority, run.priority)
                 buckets[place].reasons.append(run.reason)
             }
@@ -178,8 +185,8 @@ package struct RequestEvaluation: Sendable {
         return Resolution(
             buckets: buckets.map {
                 Resolution.Bucket(
-                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons,
-                    allReasons: $0.allReasons)
+                    name: $0.name, source: $0.source, stream: $0.stream, priority: $0.priority,
+                    reasons: $0.reasons, allReasons: $0.allReasons)
             }, failures: failures)
     }
 
@@ -187,6 +194,7 @@ package struct RequestEvaluation: Sendable {
     private struct Found {
         let name: ExactText
         let source: Int
+        var stream = 0
         var priority = Int.max
         var reasons: [Resolution.Reason] = []
         var allReasons: [Resolution.Reason] = []

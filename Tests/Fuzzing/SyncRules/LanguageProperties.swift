@@ -28,6 +28,16 @@ enum LanguageProperties {
         }
         guard !config.diagnostics.isFatal else { fatalError("a plan beside an error") }
         tally.count("sync configurations")
+        for querier in plan.streams.flatMap(\.queriers) {
+            guard plan.sources.indices.contains(querier.source) else {
+                fatalError("a source that is not there")
+            }
+            for case .lookup(let lookup, _, _) in querier.stages {
+                guard plan.lookups.indices.contains(lookup) else {
+                    fatalError("a lookup that is not there")
+                }
+            }
+        }
         _ = ClientSchema(of: plan, schema: schema)
         PlanProperties(plan).check(&tally)
     }

@@ -22,8 +22,17 @@ struct SQLTarget: FuzzTarget {
 
     static func firstInputs(fixtures: URL) throws -> [[UInt8]] {
         try LanguageRecordings.queries(fixtures).map { [0] + Array($0.utf8) }
-            + repeated.map { [255] + Array($0.utf8) }
+            + written.map { [0] + Array($0.utf8) } + repeated.map { [255] + Array($0.utf8) }
     }
+
+    private static let written = [
+        """
+        SELECT DISTINCT t.id, "Name" AS name, 5 AS five -- a comment
+        FROM app.t AS t
+        WHERE owner = auth.user_id() AND subscription.parameter('x') = t.x AND (done = false AND NOT a IS NULL)
+          AND rank >= -1.5 AND auth.parameter('$.app.role') = 'admin' AND (a = 1 OR b <> 2e3);
+        """
+    ]
 
     private static let repeated = [
         "SELECT * FROM t WHERE \0a = 1 OR \0b",

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -69,7 +70,7 @@ struct StoreCheckTests {
 
     private static func context(_ session: StoreSession) throws -> EvaluationContext {
         EvaluationContext(
-            stream: session.stream.number, config: try SyncConfigReader.compile(StoreScript.config))
+            stream: session.stream.number, plan: try SyncPlan.compiled(StoreScript.config))
     }
 
     @Test(arguments: [

@@ -2,6 +2,7 @@ import CPowerSyncLossyFiles
 import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 @testable import PowerSyncMockService
@@ -73,8 +74,9 @@ enum StoreChild {
         if let active = try await store.deploy(configHash: name) {
             publisher.publish(
                 DurableCommit(
-                    stream: active.number, config: try SyncConfigReader.compile(active.config),
-                    checkpoint: active.checkpoint, changed: .any))
+                    served: ServedPlan(
+                        stream: active.number, plan: try SyncPlan.compiled(active.config)),
+                    checkpoint: active.checkpoint, changed: .any, lookups: .any))
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }

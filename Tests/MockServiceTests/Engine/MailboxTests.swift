@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -8,10 +9,12 @@ import Testing
 
 @Suite(.patient())
 struct MailboxTests {
-    private let config: CompiledSyncConfig
+    private let served: ServedPlan
     private let key = ExactText("k")
 
-    init() throws { config = try SyncConfigReader.compile(ReplicationServiceTests.config) }
+    init() throws {
+        served = ServedPlan(stream: 1, plan: try SyncPlan.compiled(ReplicationServiceTests.config))
+    }
 
     private func names(_ names: [String]) -> Set<ExactText> { Set(names.map { ExactText($0) }) }
 
@@ -30,7 +33,7 @@ struct MailboxTests {
         _ number: UInt64, _ changed: [String]?, writeCheckpoints: [ExactText: Int64] = [:]
     ) -> Publication {
         Publication(
-            sequence: number, stream: 1, config: config,
+            sequence: number, served: served,
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
             changed: changed.map { names in
                 totals(Dictionary(uniqueKeysWithValues: names.map { ($0, number) }))
@@ -42,7 +45,7 @@ struct MailboxTests {
     ) -> Mailbox.News {
         Mailbox.News(
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
-            changed: changed.map { totals($0) }, writeCheckpoint: writeCheckpoint)
+            changed: changed.map { totals($0) }, lookups: [], writeCheckpoint: writeCheckpoint)
     }
 
     @Test func allThatWasPublishedBecomesOneChange() {

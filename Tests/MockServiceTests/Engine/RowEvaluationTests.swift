@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -30,13 +31,13 @@ struct RowEvaluationTests {
         keepsLargeValues: Bool = true
     ) async throws -> EvaluatedTable {
         let list = queries.map { "      - \(JSON.quoted($0))\n" }.joined()
-        let config = try SyncConfigReader.compile(
+        let plan = try SyncPlan.compiled(
             "config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)")
         let described = columns.enumerated().map { index, column in
             SourceColumn(name: column.name, typeOID: column.type, isIdentity: identity.contains(index))
         }
         return try await EvaluatedTable(
-            config, TableDescription(oid: 7, schema: "public", name: "t", columns: described), Self.types,
+            plan, TableDescription(oid: 7, schema: "public", name: "t", columns: described), Self.types,
             keepsLargeValues: keepsLargeValues)
     }
 
@@ -105,7 +106,7 @@ struct RowEvaluationTests {
     ) throws {
         let plan = table.plan
         func identity(_ texts: [String?]) -> [(name: String, value: SQLiteValue)] {
-            let values = ComparedOperation.values(texts, of: plan, table.config.conversion)
+            let values = ComparedOperation.values(texts, of: plan, table.config.options)
             return plan.identity.map { (name: plan.table.description.columns[$0].name, value: values[$0]) }
         }
         func key(_ texts: [String?]) -> [UInt8] {
@@ -141,7 +142,7 @@ struct RowEvaluationTests {
             builder.add(
                 .snapshot, new: [.text("r\(row)"), .text("\(row)"), .text("u\(row % 7)"), .text(body)])
         }
-        let converter = SlotConverter(options: table.config.conversion)
+        let converter = SlotConverter(options: table.config.options)
         var limits = StoreLimits()
         limits.evaluatedRows = 10
         let batch = try await RowEvaluation.evaluate(builder.batch, converter, limits: limits)

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -40,7 +41,7 @@ struct StoppedStreamsTests {
             }
             try await store.holdCheckpoint(next.number, until: .zero, isSnapshotDone: true)
             let context = EvaluationContext(
-                stream: next.number, config: try SyncConfigReader.compile(StoreFixture.config))
+                stream: next.number, plan: try SyncPlan.compiled(StoreFixture.config))
             let table = try await store.resolve(fixture.table.description, types: TypeCatalog(), context)
             let large = PgOutputValue.text(String(repeating: "x", count: 1500))
             for number in 0..<10 {

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 @testable import PowerSyncMockService
@@ -33,8 +34,8 @@ final class FormerWriter {
         self.rows = rows
         self.aheadUntil = aheadUntil
         self.limits = limits
-        evaluator = RowEvaluator(context.config)
-        converter = ValueConverter(options: context.config.conversion)
+        evaluator = RowEvaluator(context.plan)
+        converter = ValueConverter(options: context.plan.options)
     }
 
     func apply(_ change: RowChange, to table: SourceTable) throws {

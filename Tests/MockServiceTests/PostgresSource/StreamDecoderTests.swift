@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
@@ -50,7 +51,7 @@ struct StreamDecoderTests {
         _ change: (inout SourceTable) -> Void = { _ in }
     ) async throws -> TablePlan {
         let store = try await ServiceStore.open(path: ":memory:", readers: 0)
-        let config = try SyncConfigReader.compile(
+        let plan = try SyncPlan.compiled(
             "config: {edition: 3}\nstreams: {s: {query: SELECT * FROM t}}")
         let description = TableDescription(
             oid: oid, schema: "public", name: name,
@@ -58,7 +59,7 @@ struct StreamDecoderTests {
         let resolved: SourceTable
         do {
             resolved = try await store.resolve(
-                description, types: TypeCatalog(), EvaluationContext(stream: 1, config: config))
+                description, types: TypeCatalog(), EvaluationContext(stream: 1, plan: plan))
         } catch {
             await store.close()
             throw error
@@ -66,7 +67,7 @@ struct StreamDecoderTests {
         await store.close()
         var table = resolved
         change(&table)
-        return TablePlan(table, config) { _ in 1 }
+        return TablePlan(table, ServedPlan(stream: 1, plan: plan)) { _ in 1 }
     }
 
     private func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
