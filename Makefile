@@ -100,7 +100,7 @@ bench-attachments: setup ## Measure 1,000 small files and one of 1 GB each way b
 	@swift build -c release --product powersync-stack >&2
 	@swift run -c release PowerSyncBenchmarks attachments $(ARGS)
 
-fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
+fuzz: setup ## Feed what reads bytes from outside with mutated inputs, eleven targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
 mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each)

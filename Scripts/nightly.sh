@@ -154,7 +154,7 @@ sanitize-address() {
 }
 
 fuzz() {
-    Scripts/fuzz.sh lines pgoutput http tokens keys configuration queries values
+    Scripts/fuzz.sh lines pgoutput http tokens keys configuration sync-configs sql values
 }
 
 fuzz-backend() {

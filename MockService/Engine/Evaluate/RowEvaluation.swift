@@ -27,6 +27,8 @@ package struct RowEvaluation: ~Copyable {
     private var outputs: [Output] = []
     private var objectID: [UInt8] = []
     private var warnings: [String] = []
+    /// What the row comes to that is evaluated.
+    private var rowSize = RowSize()
     /// How many bytes the length of the data took that was written last.
     private var dataRoom = 2
     /// Whether the store may need the changes themselves.
@@ -42,6 +44,13 @@ package struct RowEvaluation: ~Copyable {
         var record = 0..<0
         /// Its share of a bucket's checksum.
         var checksum = Checksum.zero
+    }
+
+    /// How much one row comes to: each element of its arrays is a place of its own, in each stream.
+    private struct RowSize {
+        var places = 0
+        var operationBytes = 0
+        var nameBytes = 0
     }
 
     private init(_ batch: ChangeBatch, _ converter: SlotConverter, _ limits: StoreLimits) {
@@ -160,6 +169,7 @@ package struct RowEvaluation: ~Copyable {
             return
         }
         let (operations, lookups) = (row.operations.lowerBound, result.lookups.count)
+        rowSize = RowSize()
         guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan) else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
@@ -187,6 +197,7 @@ package struct RowEvaluation: ~Copyable {
         }
         for index in plan.programs.indices {
             let (operations, end) = (result.operations.count, arena.count)
+            let former = rowSize
             do throws(EvaluationError) {
                 guard try runProgram(index, plan, texts: texts[table] + plan.textOffsets[index]) else {
                     return false
@@ -194,9 +205,10 @@ package struct RowEvaluation: ~Copyable {
             } catch {
                 // An expression without a value matches nothing of that query; the others go on (service 4.6).
                 result.operations.removeLast(result.operations.count - operations)
+                rowSize = former
                 warnings.append(
                     "A query of \(plan.sourceNames[index]) has no value for a row of "
-                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.message)")
+                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.summary)")
             }
             // What the program has made is in its records.
             arena.removeLast(arena.count - end)
@@ -219,7 +231,7 @@ package struct RowEvaluation: ~Copyable {
             } catch {
                 warnings.append(
                     "The lookup \(plan.lookupNames[index]) has no value for a row of "
-                        + "\(plan.table.qualifiedName), which it does not find: \(error.message)")
+                        + "\(plan.table.qualifiedName), which it does not find: \(error.summary)")
             }
             // What the program has made is in keys and values.
             arena.removeLast(arena.count - end)
@@ -287,10 +299,26 @@ package struct RowEvaluation: ~Copyable {
                 let output = output(of: program, index, plan)
                 addOperation(output, of: program, index, plan)
             }
+            try checkRowSize()
             try checkSize(result.bytes.count - start)
             outcome = try run.next(program.code, slots, in: &arena, texts: texts)
         } while outcome == .inside
         return outcome == .outside
+    }
+
+    /// Holds what all programs make of one row to what a row may come to.
+    private func checkRowSize() throws(EvaluationError) {
+        if rowSize.places > limits.rowPlaces {
+            throw EvaluationError(message: "The row would be in more than \(limits.rowPlaces) places.")
+        }
+        if rowSize.operationBytes > limits.rowOperationBytes {
+            throw EvaluationError(
+                message: "The operations of the row would have more than \(limits.rowOperationBytes) bytes.")
+        }
+        if rowSize.nameBytes > limits.rowNameBytes {
+            throw EvaluationError(
+                message: "The names of its buckets would have more than \(limits.rowNameBytes) bytes.")
+        }
     }
 
     /// Adds the PUT of a program into the bucket of the place that was found last.
@@ -304,6 +332,10 @@ package struct RowEvaluation: ~Copyable {
             RowTextWriter.appendKey(run.key(program.keys[key]), in: arena, to: &result.bytes)
         }
         result.bytes.append(UInt8(ascii: "]"))
+        let nameCount = result.bytes.count - name
+        rowSize.places += 1
+        rowSize.nameBytes += nameCount
+        rowSize.operationBytes += output.record.count + nameCount
         let bucket = names.index(ofNameFrom: name, in: &result.bytes)
         result.operations.append(
             EvaluatedBatch.Operation(

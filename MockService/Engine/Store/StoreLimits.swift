@@ -23,6 +23,12 @@ package struct StoreLimits: Sendable, Hashable {
     package var lookedSegments = 4096
     /// Rows with more bytes of text are not synced (service 4.6).
     package var rowBytes = 15 << 20
+    /// In how many places one row may be: each is an operation (LANGUAGE.md 6).
+    package var rowPlaces = 100_000
+    /// How many bytes the operations of one row may have, each with its own copy of the record and its bucket's name.
+    package var rowOperationBytes = 256 << 20
+    /// How many bytes the names of the buckets of one row may have.
+    package var rowNameBytes = 16 << 20
     /// Up to how many bytes the values that an update may leave out are read again rather than kept.
     package var largeValueBytes = 1 << 10
     /// How many rows of a table that is emptied one transaction removes (service 4.6), or of a stopped stream.

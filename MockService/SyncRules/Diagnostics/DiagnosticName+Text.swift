@@ -22,7 +22,15 @@ extension DiagnosticName {
         let whole = isLegacy ? legacyText ?? text : text
         let parts = whole.split(separator: "{}", omittingEmptySubsequences: false)
         precondition(parts.count == arguments.count + 1, "The text of \(rawValue) has other places.")
-        return zip(parts, arguments + [""]).map { "\($0)\($1)" }.joined()
+        let shown = arguments.map { Self.shortened($0) } + [""]
+        return zip(parts, shown).map { "\($0)\($1)" }.joined()
+    }
+
+    /// A text as it stands in a message: of a very long one the beginning, since a name may be told in thousands of them.
+    static func shortened(_ text: String) -> String {
+        let limit = 2_000
+        guard text.utf8.count > limit else { return text }
+        return String(text.unicodeScalars.prefix(limit)) + "…"
     }
 
     /// The text of editions 1 and 2 where that is another one.

@@ -51,8 +51,9 @@ private struct DataQueryCompiler {
         guard let match, isCovered else { return [] }
         let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
         let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
+        let checks = RowChecks(match)
         return match.alternatives.map { alternative in
-            let conditions = RowConditions(alternative, of: match, options)
+            let conditions = RowConditions(alternative, checks, options)
             return processor(pattern, type, outputs, conditions, alternative, names)
         }
     }

@@ -40,6 +40,8 @@ struct InputOwners {
     private var numbers: [Input: Int] = [:]
     private var owners: [Input: Input] = [.request: .request]
     private var needs: [Input: Set<Input>] = [:]
+    /// Whether an array needs more inputs than a term may read.
+    private(set) var isTooLarge = false
     private var twins: [Input: Input] = [:]
 
     /// Finds the owners of a query's inputs.
@@ -53,9 +55,11 @@ struct InputOwners {
                 continue
             }
             var needed: Set<Input> = []
-            for input in array.inputs.union(array.expression.inputs).members {
+            for input in array.inputs.union(array.expression.inputs).members where !isTooLarge {
                 needed.insert(input)
                 needed.formUnion(needs[input] ?? [])
+                // Each array of a chain needs all before it, so that they would have the square of that together.
+                isTooLarge = needed.count > PlanLimits.inputs
             }
             needs[source.input] = needed
             // Where a source of IN or && stands, the array itself stands.

@@ -178,9 +178,13 @@ extension RowProgramCompiler {
     /// Appends what computes the columns of the client's table; returns these in order.
     private mutating func columns(of output: Draft.Output) -> [RowMembers.Column] {
         var columns: [RowMembers.Column] = []
-        for item in output.outputs {
+        // Of several `*` the first one says where columns are, and the last one what they are.
+        let first = output.outputs.firstIndex(of: .allColumns)
+        let last = output.outputs.lastIndex(of: .allColumns)
+        for (index, item) in output.outputs.enumerated() {
             switch item {
             case .allColumns:
+                if index != first, index != last { continue }
                 for (place, name) in lowering.shape.columns.enumerated() {
                     let isHidden =
                         output.form.contains(.skipsUnderscores) && name.text.utf8.first == UInt8(ascii: "_")

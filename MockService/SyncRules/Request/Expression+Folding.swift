@@ -63,6 +63,12 @@ extension ExpressionRun {
         case .parameter(let parameter) where parameter.source == .subscription: return expression
         default: break
         }
+        // To write all of a source and read it again for each of its members would cost its length for each.
+        if case .member(.request(let source), let key, let form) = expression, source != .subscription,
+            options.engine == .standard, case .literal(let name) = folded(key, request)
+        {
+            return .literal(json.member(of: request.document(source), name, form))
+        }
         let result = expression.with(expression.children.map { folded($0, request) })
         guard result.children.allSatisfy(isKnown) else { return result }
         // What has no value is told to each subscription.

@@ -117,6 +117,9 @@ struct QuerierRun: Sendable {
             while case .ready = state {
                 guard step < querier.steps.count else {
                     state = try names(evaluator, limits)
+                    // There may be a hundred thousand, and a session keeps its runs.
+                    tuples = []
+                    keys = []
                     return
                 }
                 switch querier.steps[step] {

@@ -73,6 +73,10 @@ package struct RequestEvaluation: Sendable {
         bytes += run.bytes
         runs.append(run)
         refusal = objection(to: run)
+        // Each is kept, also before it has looked anything up.
+        if refusal == nil, runs.count > limits.tuples {
+            refusal = RequestError(message: limits.tooManyResults, details: details())
+        }
     }
 
     /// What is wrong with a request that has come to this run.

@@ -4,6 +4,9 @@ import PowerSyncWire
 extension QueryResolver {
     /// Resolves a condition.
     mutating func condition(_ syntax: ExpressionSyntax, in scope: Scope) -> Condition {
+        level += 1
+        defer { level -= 1 }
+        guard takesLevels(0) else { return .value(invalid(syntax.range)) }
         switch syntax.content {
         case .and(let all): return .and(conditions(all, in: scope))
         case .or(let all): return .or(conditions(all, in: scope))

@@ -5,12 +5,21 @@ extension QueryResolver {
     /// Resolves an expression; in the place of what is wrong there is NULL.
     mutating func expression(_ syntax: ExpressionSyntax, in scope: Scope) -> Located {
         let range = syntax.range
-        guard takesNode() else { return invalid(range) }
+        level += 1
+        defer { level -= 1 }
+        guard takesNodes(), takesLevels(0) else { return invalid(range) }
         switch syntax.content {
         case .null: return Located(.literal(.null), at: site(range))
         case .bool(let holds): return Located(.literal(ScalarValue(holds)), at: site(range))
-        case .text(let text): return Located(.literal(ScalarValue(text: text)), at: site(range))
+        case .text(let text):
+            // A long one counts as more wherever a common table expression brings it.
+            guard takesNodes(Expression.weight(of: text)) else { return invalid(range) }
+            return Located(.literal(ScalarValue(text: text)), at: site(range))
         case .integer(let digits), .real(let digits):
+            guard digits.utf8.count <= LongInteger.digitLimit else {
+                tellOurs(.tooLarge, ["\(LongInteger.digitLimit) digits"], at: range)
+                return invalid(range)
+            }
             return Located(.literal(Self.number(digits)), at: site(range))
         case .column(let qualifier, let name): return column(qualifier, name, at: range, in: scope)
         case .call(let call): return self.call(call, at: range, in: scope)
@@ -101,6 +110,8 @@ extension QueryResolver {
                 tell(.columnNotInSubquery, at: range)
                 return invalid(range)
             }
+            let extent = columns.extent(of: name.text)
+            guard takesNodes(extent.size), takesLevels(extent.depth) else { return invalid(range) }
             // Messages about what it reads are placed where the inner query reads it, as recorded.
             return Located(value.expression, at: site(range), references: value.references)
         }

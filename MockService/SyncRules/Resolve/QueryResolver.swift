@@ -52,6 +52,9 @@ struct QueryResolver {
     private var rowCount = 0
     private var elementCount = 0
     private var nodeCount = 0
+    /// How many expressions and conditions stand around what is resolved.
+    var level = 0
+    private var isTooDeep = false
 
     /// Makes a resolver of a text.
     init(_ text: QueryText, _ context: ResolverContext, isInCommonTable: Bool = false) {
@@ -108,14 +111,28 @@ struct QueryResolver {
     /// Whether there is more in the query than it may have.
     private var isTooLarge: Bool { nodeCount > SyntaxLimits.nodes }
 
-    /// Counts an expression or a source; false if there are too many, which inlining makes possible.
-    mutating func takesNode() -> Bool {
-        nodeCount += 1
-        if nodeCount == SyntaxLimits.nodes + 1 {
+    /// Counts an expression or a source, or as many as a column of an inner query is made of; false if there are too
+    /// many, which inlining makes possible.
+    mutating func takesNodes(_ count: Int = 1) -> Bool {
+        let wasTooLarge = isTooLarge
+        nodeCount += count
+        if isTooLarge, !wasTooLarge {
             let limit = "\(SyntaxLimits.nodes) expressions"
             diagnostics.add(Diagnostic(.tooLarge, [limit], at: text.content, recorded: Recorded(.silent)))
         }
         return !isTooLarge
+    }
+
+    /// Whether so many levels may stand where the resolver is; the first that may not are told.
+    mutating func takesLevels(_ depth: Int) -> Bool {
+        guard level + depth > SyntaxLimits.resolvedDepth else { return true }
+        if !isTooDeep {
+            isTooDeep = true
+            let limit = "\(SyntaxLimits.resolvedDepth)"
+            diagnostics.add(
+                Diagnostic(.nestingTooDeep, [limit], at: text.content, recorded: Recorded(.silent)))
+        }
+        return false
     }
 
     // What values come from.
@@ -197,6 +214,8 @@ struct QueryResolver {
             let found = name(of: item)
             if found == nil { tell(.unnamedColumn, at: range) }
             let value = expression(item.expression, in: scope)
+            // A column without a name is called as it is written.
+            guard found != nil || range.count < 1_024 || takesNodes(range.count / 1_024) else { continue }
             let title = found ?? sql(range)
             if !columns.add(title, value) { tell(.duplicateColumn, [title.text], at: range) }
         }

@@ -257,6 +257,40 @@ struct RowEvaluationTests {
         #expect(batch.warnings == warnings && batch.waiting.isEmpty)
     }
 
+    @Test func aRowComesToNoMoreThanItMay() async throws {
+        let table = try await self.table(
+            "SELECT * FROM t WHERE note = auth.user_id()",
+            "SELECT id FROM t WHERE body = auth.parameter('b')")
+        func evaluated(_ limits: StoreLimits = StoreLimits()) -> EvaluatedBatch {
+            table.evaluate(limits: limits) { builder in
+                builder.add(.insert, new: [.text("a"), .text("1"), .text("n"), .text("b")])
+                builder.add(.insert, new: [.text("b"), .text("1"), .text("n"), .null])
+            }
+        }
+        let whole = evaluated()
+        #expect(whole.rows.map(\.operations.count) == [2, 1])
+        let record = whole.operations[0].record.count
+        let name = whole.buckets[whole.operations[0].bucket].count
+        let (places, names, bytes) = (1, name, record + name)
+        var limits = [StoreLimits(), StoreLimits(), StoreLimits()]
+        limits[0].rowPlaces = places
+        limits[1].rowNameBytes = names
+        limits[2].rowOperationBytes = bytes
+        let texts = [
+            "The row would be in more than \(places) places.",
+            "The names of its buckets would have more than \(names) bytes.",
+            "The operations of the row would have more than \(bytes) bytes.",
+        ]
+        for (limits, text) in zip(limits, texts) {
+            let batch = evaluated(limits)
+            #expect(batch.rows.map(\.operations.count) == [1, 1])
+            var warnings = RowWarnings()
+            warnings.add(
+                "A query of s|1 has no value for a row of public.t, which is not in its buckets: \(text)")
+            #expect(batch.warnings == warnings)
+        }
+    }
+
     @Test func largeValuesAreKeptOfRowsThatAreSynced() async throws {
         let table = try await self.table("SELECT * FROM t WHERE rank > 2")
         let large = String(repeating: "é", count: 600)
