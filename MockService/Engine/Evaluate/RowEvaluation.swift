@@ -196,7 +196,7 @@ package struct RowEvaluation: ~Copyable {
                 result.operations.removeLast(result.operations.count - operations)
                 warnings.append(
                     "A query of \(plan.sourceNames[index]) has no value for a row of "
-                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.message)")
+                        + "\(plan.table.qualifiedName), which is not in its buckets: \(Self.reason(error))")
             }
             // What the program has made is in its records.
             arena.removeLast(arena.count - end)
@@ -219,12 +219,17 @@ package struct RowEvaluation: ~Copyable {
             } catch {
                 warnings.append(
                     "The lookup \(plan.lookupNames[index]) has no value for a row of "
-                        + "\(plan.table.qualifiedName), which it does not find: \(error.message)")
+                        + "\(plan.table.qualifiedName), which it does not find: \(Self.reason(error))")
             }
             // What the program has made is in keys and values.
             arena.removeLast(arena.count - end)
         }
         return true
+    }
+
+    /// Why there is no value, the same for every such row: what rows hold is in no log.
+    private static func reason(_ error: EvaluationError) -> String {
+        error.isOfText ? "A text is not the JSON that it has to be." : error.message
     }
 
     /// Holds what one program makes of a row to as much as it may compute for it: an array of a row, and each of its elements

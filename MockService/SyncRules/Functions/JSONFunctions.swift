@@ -117,7 +117,7 @@ struct JSONFunctions {
         }
         guard let elements = try JSONReader.value(of: text.text).arrayValue else {
             // The real service says the text and nothing else.
-            throw EvaluationError(message: text.text)
+            throw EvaluationError(message: text.text, isOfText: true)
         }
         return elements.map { ScalarValue($0) }
     }

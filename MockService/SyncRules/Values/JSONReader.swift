@@ -20,7 +20,7 @@ package enum JSONReader {
         do throws(WireError) {
             return ordered(try JSON.parse(text, limits: limits))
         } catch {
-            throw EvaluationError(message: "The text is no JSON: \(error.message)")
+            throw EvaluationError(message: "The text is no JSON: \(error.message)", isOfText: true)
         }
     }
 
