@@ -98,6 +98,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var readFrameBytes = 16 << 20
     /// How many publications wait for a stream before it reads everything anew.
     package var mailboxPublications = 16
+    /// How many buckets and keys these name: while a stream finds out what it holds they are those of all others, too.
+    package var mailboxNames = 65_536
 
     /// How many bytes of lookups one evaluation of a request reads.
     package var lookupBytes = 16 << 20
