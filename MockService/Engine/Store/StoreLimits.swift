@@ -66,6 +66,9 @@ package struct StoreLimits: Sendable, Hashable {
     package var batchChanges = 2000
     /// How many bytes are in the pipeline, a batch counted three times.
     package var pipelineBytes = 12 << 20
+    /// From how many bytes on what was evaluated is written before more is evaluated: a batch may come to much more than it
+    /// had.
+    package var evaluatedBytes = 64 << 20
     /// How many bytes of batches one transaction stores.
     package var groupBytes = 2 << 20
     /// The same if all of them are rows of a snapshot.

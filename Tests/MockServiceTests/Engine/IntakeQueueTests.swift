@@ -82,6 +82,46 @@ struct IntakeQueueTests {
         #expect(queue.hasRoom(for: 100 * size))
     }
 
+    /// A few bytes of an array may come to very many of operations.
+    @Test func whatIsEvaluatedIsWrittenBeforeMoreIsOnceItIsMuch() {
+        #expect(StoreLimits().evaluatedBytes == 64 << 20)
+        var queue = IntakeQueue(limits: Self.limits { $0.evaluatedBytes = 1000 })
+        for number in 1...4 { queue.add(Self.batch(number)) }
+        func finish(_ next: (number: UInt64, batch: ChangeBatch)?, _ count: Int) {
+            guard let next else {
+                Issue.record("nothing is to be evaluated")
+                return
+            }
+            var evaluated = Self.evaluated(next.batch)
+            evaluated.bytes = [UInt8](repeating: 0, count: count)
+            queue.finish(next.number, evaluated)
+        }
+        let (first, second) = (queue.takeSubmitted(), queue.takeSubmitted())
+        finish(second, 1000)
+        #expect(queue.hasRoom(for: 1))
+        finish(first, 1)
+        // Who has begun ends; nobody begins, and nothing comes.
+        #expect(queue.takeSubmitted() == nil && !queue.hasRoom(for: 1))
+        #expect(queue.hasRoom(for: 1, isOfPositions: true))
+        #expect(Self.written(queue.takeJob()) == [1, 2])
+        #expect(queue.takeSubmitted() == nil, "it is in memory until it is on the disk")
+        queue.finishJob()
+        #expect(queue.hasRoom(for: 1))
+        finish(queue.takeSubmitted(), 5000)
+        #expect(queue.takeSubmitted() == nil)
+        // One that came evaluated counts as well.
+        #expect(Self.written(queue.takeJob()) == [3])
+        queue.finishJob()
+        finish(queue.takeSubmitted(), 1)
+        var late = Self.evaluated(Self.batch(5))
+        late.bytes = [UInt8](repeating: 0, count: 1000)
+        queue.add(late, bytes: 1)
+        #expect(!queue.hasRoom(for: 1))
+        #expect(Self.written(queue.takeJob()) == [4, 5])
+        queue.finishJob()
+        #expect(queue.isAtRest && queue.hasRoom(for: 1))
+    }
+
     @Test func aGroupIsBoundedInBytesAndOneOfASnapshotIsLarger() {
         let size = Self.batch(1).byteCount
         let limits = Self.limits {
