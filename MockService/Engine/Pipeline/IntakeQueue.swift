@@ -123,16 +123,19 @@ package struct IntakeQueue: Sendable {
     /// - Returns: The batch, and the number to which `finish(_:_:)` is to be told of.
     package mutating func takeSubmitted() -> (number: UInt64, batch: ChangeBatch)? {
         next = max(next, first)
-        guard made <= limits.evaluatedBytes else { return nil }
         while next < first + UInt64(entries.count) {
             let number = next
-            next += 1
             let index = entries.startIndex + Int(number - first)
-            if let batch = entries[index].submitted {
-                // Whoever evaluates it has the only reference.
-                entries[index].submitted = nil
-                return (number, batch)
+            guard let batch = entries[index].submitted else {
+                next += 1
+                continue
             }
+            // What came evaluated may wait for this one: the first is always taken.
+            guard made <= limits.evaluatedBytes || number == first else { return nil }
+            next += 1
+            // Whoever evaluates it has the only reference.
+            entries[index].submitted = nil
+            return (number, batch)
         }
         return nil
     }
