@@ -168,7 +168,8 @@ struct RequestLimitTests {
                 limits: RequestLimits(results: 400))
         }
         var few = try rig(15)
-        #expect(try few.resolve().buckets.isEmpty && few.asked.map(\.count) == [256])
+        #expect(try few.resolve().buckets.isEmpty)
+        #expect(few.asked.map(\.count) == [256])
         var many = try rig(16)
         let error = refusal(&many)
         #expect(error?.message == "Too many parameter queries (limit of 4000)")

@@ -93,17 +93,18 @@ struct IntakeQueueTests {
         }
         var queue = IntakeQueue(limits: limits)
         for number in 1...4 { queue.add(Self.batch(number)) }
-        #expect(queue.takeSubmitted()?.number == 0 && queue.takeSubmitted()?.number == 1)
+        for number: UInt64 in 0...1 { #expect(queue.takeSubmitted()?.number == number) }
         queue.finish(1, large(2, 1000))
         #expect(queue.hasRoom(for: 1))
         queue.finish(0, large(1, 1))
         // Who has begun ends; nobody begins, and nothing comes but positions.
-        #expect(queue.takeSubmitted() == nil && !queue.hasRoom(for: 1))
-        #expect(queue.hasRoom(for: 1, isOfPositions: true))
+        #expect(queue.takeSubmitted() == nil)
+        #expect(!queue.hasRoom(for: 1) && queue.hasRoom(for: 1, isOfPositions: true))
         #expect(Self.written(queue.takeJob()) == [1, 2])
         // It is in memory until it is on the disk, and one more beside it.
         #expect(queue.takeSubmitted()?.number == 2)
-        #expect(queue.takeSubmitted() == nil && !queue.hasRoom(for: 1))
+        #expect(queue.takeSubmitted() == nil)
+        #expect(!queue.hasRoom(for: 1))
         queue.finishJob()
         #expect(queue.hasRoom(for: 1))
         queue.finish(2, large(3, 5000))
@@ -119,7 +120,8 @@ struct IntakeQueueTests {
         queue.add(Self.batch(5))
         queue.add(large(6, 2000), bytes: 1)
         queue.add(Self.batch(7))
-        #expect(!queue.hasRoom(for: 1) && queue.takeJob() == nil)
+        #expect(!queue.hasRoom(for: 1))
+        #expect(queue.takeJob() == nil)
         #expect(queue.takeSubmitted()?.number == 4)
         #expect(queue.takeSubmitted() == nil)
         queue.finish(4, large(5, 1))
