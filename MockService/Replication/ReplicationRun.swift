@@ -161,6 +161,7 @@ struct ReplicationRun {
                 if !decoder.isInTransaction { try await submit(&decoder, &unseen, reporter) }
                 try await keepAlive(
                     end, replyRequested: replyRequested, isInTransaction: decoder.isInTransaction, reporter)
+            case .full?: try await submit(&decoder, &unseen, reporter)
             case nil:
                 if decoder.isFull || !decoder.isInTransaction {
                     try await submit(&decoder, &unseen, reporter)

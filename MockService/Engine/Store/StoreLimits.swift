@@ -62,6 +62,8 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// About how many bytes of text a batch has, unless one row is longer.
     package var batchBytes = 1 << 20
+    /// The same of rows of which each element of an array may have a record of its own, with all of the row once more.
+    package var multipliedBytes = 16 << 10
     /// How many changes a batch has at most.
     package var batchChanges = 2000
     /// How many bytes are in the pipeline, a batch counted three times.
