@@ -158,7 +158,9 @@ struct Snapshot {
         let plan = try await store.plan(piece.table, context, isRead: true)
         let read = Lock(
             (decoder: CopyDecoder(plan, key: key, isRepaired: isRepaired), count: 0, last: String?.none))
-        let limits = PostgresFrames.Limits(bytes: store.limits.batchBytes, count: store.limits.batchChanges)
+        let limits = PostgresFrames.Limits(
+            bytes: plan.isMultiplied ? store.limits.multipliedBytes : store.limits.batchBytes,
+            count: store.limits.batchChanges)
         try await connection.copyOutFrames(
             "COPY (\(piece.select(from: published))) TO STDOUT", limits: limits
         ) { rows in

@@ -81,7 +81,7 @@ struct SourceTables {
                 continue
             }
             for relation in relations
-            where !relation.isPartitioned && !Self.isOfPostgres(relation.schema)
+            where !relation.isPartitioned
                 && pattern.matches(tag: tag, schema: relation.schema, name: relation.name)
             {
                 var found = table(relation.schema, relation.name, by: pattern)
@@ -99,11 +99,6 @@ struct SourceTables {
         return Table(
             schema: schema.text, name: name.text, pattern: pattern?.name.spelled,
             isData: isOne(of: data), isLookup: isOne(of: lookups))
-    }
-
-    /// Tables of Postgres itself, which no wildcard means.
-    private static func isOfPostgres(_ schema: ExactText) -> Bool {
-        schema.text.utf8.starts(with: "pg_".utf8) || schema == ExactText("information_schema")
     }
 
     private static func relations(_ connection: PostgresConnection) async throws -> [Relation] {

@@ -106,8 +106,9 @@ package struct SourceTable: Sendable {
         self.isSnapshotDone = isSnapshotDone
         self.snapshotKey = snapshotKey
         self.types = description.columns.map { types.type($0.typeOID) }
+        // A row that was read has to be found again when it is streamed: what identifies it is converted in one way.
         plainTypes = (
-            description.columns.map { types.plainType($0.typeOID, isRead: false) },
+            description.columns.map { types.plainType($0.typeOID, isRead: $0.isIdentity) },
             description.columns.map { types.plainType($0.typeOID, isRead: true) }
         )
         identity = description.identity(types)

@@ -313,6 +313,30 @@ struct EditionServiceTests {
     private static let raw = #""d":7,"t":"2023-03-06 15:47:12.4","r":"[2,4)"}"#
     private static let rawStreamed = #""d":"7","t":"2023-03-06 15:47:12.4","r":"[2,4)"}"#
 
+    /// What is read of a domain is not what is streamed of it: a row that it identifies leaves all the same, and takes along
+    /// what it has let people see.
+    @Test(arguments: ["DEFAULT", "FULL"])
+    func aRowThatADomainIdentifiesIsFoundAgain(_ identity: String) async throws {
+        try await TestService.run([
+            "CREATE DOMAIN number AS int",
+            "CREATE TABLE members(id number PRIMARY KEY, user_id text, project_id text)",
+            "ALTER TABLE members REPLICA IDENTITY \(identity)",
+            "CREATE TABLE tasks(id number PRIMARY KEY, project_id text)",
+            "INSERT INTO members VALUES (1, 'ann', 'p1'), (2, 'ann', 'p2')",
+            "INSERT INTO tasks VALUES (1, 'p1'), (2, 'p2'), (3, 'p2')",
+        ]) { service in
+            try await service.start(Self.languages[0].config)
+            let ann = try await service.open(user: "ann")
+            try await ann.holds(["tasks/1", "tasks/2", "tasks/3"])
+            try await service.tx("DELETE FROM tasks WHERE id = 2")
+            try await ann.holds(["tasks/1", "tasks/3"])
+            try await service.tx("DELETE FROM members WHERE id = 2")
+            try await ann.holds(["tasks/1"])
+            try await service.tx("UPDATE members SET project_id = 'p2' WHERE id = 1")
+            try await ann.holds(["tasks/3"])
+        }
+    }
+
     // MARK: What is refused
 
     /// Everything that is wrong is said at once, with its place; what was served before is there again behind it.

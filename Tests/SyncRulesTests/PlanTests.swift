@@ -25,6 +25,21 @@ struct PlanTests {
         #expect(!table.matches(tag: ExactText("other"), schema: ExactText("tenant_1"), name: ExactText("t")))
     }
 
+    /// Catalogs are no tables of a wildcard, nor what somebody has made beside them; who names one whole means it.
+    @Test func noWildcardMeansTablesOfPostgres() {
+        func means(_ schema: String, _ name: String, _ found: String) -> Bool {
+            pattern("default", schema, name).matches(
+                tag: ExactText("default"), schema: ExactText(found), name: ExactText("t"))
+        }
+        for found in ["pg_catalog", "pg_x", "information_schema"] {
+            #expect(!means("%", "t", found) && !means("%", "%", found) && !means(found, "%", found))
+            #expect(means(found, "t", found))
+        }
+        for found in ["pg", "public", "information_schemas"] {
+            #expect(means("%", "t", found) && means(found, "%", found) && means(found, "t", found))
+        }
+    }
+
     @Test func inputsAreThoseOfAllParts() {
         let column = Expression.column(.row(0), ExactText("a"))
         let element = Expression.element(.element(1), .value)

@@ -87,6 +87,9 @@ package struct EvaluatedBatch: Sendable {
     /// Makes an empty batch.
     package init() {}
 
-    /// About how many bytes the operations are that it comes to.
-    package var byteCount: Int { bytes.count }
+    /// About how many bytes of memory it takes beside its changes: an element of an array may bring all of its row once more.
+    package var byteCount: Int {
+        bytes.count + operations.count * MemoryLayout<Operation>.stride
+            + lookups.count * MemoryLayout<Lookup>.stride
+    }
 }

@@ -20,6 +20,9 @@ package final class TablePlan: Sendable {
     /// Whether values that an update may leave out are kept: not if the old row is told in full, or nothing finds it.
     package let keepsLargeValues: Bool
 
+    /// Whether a row may come to many times as much: an element of an array to a record, or a value of a lookup, of its own.
+    package let isMultiplied: Bool
+
     /// How each column's type is read.
     let forms: [SlotConverter.Form]
     /// Whether a column belongs to what identifies a row.
@@ -74,6 +77,9 @@ package final class TablePlan: Sendable {
         lookups = all.lookups
         definitions = all.lookups.map { served.lookups[$0.definition] }
         self.keepsLargeValues = keepsLargeValues
+        isMultiplied =
+            all.rows.contains { !$0.code.loops.isEmpty && $0.outputGroup == nil }
+            || all.lookups.contains { !$0.code.loops.isEmpty }
         let conversions = table.conversions(plan.options, isRead: isRead)
         self.conversions = conversions
         forms = conversions.map { SlotConverter.Form($0) }

@@ -62,4 +62,7 @@ package final class Publication: Sendable {
 
     /// The replication stream.
     package var stream: StreamNumber { served.stream }
+
+    /// How many buckets and keys it names.
+    var nameCount: Int { (changed?.count ?? 0) + (lookups?.count ?? 0) }
 }

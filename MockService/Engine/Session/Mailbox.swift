@@ -45,6 +45,8 @@ package final class Mailbox: Sendable {
         /// Whether everything is posted, for nobody knows what concerns the stream.
         var isOpen = false
         var publications: [Publication] = []
+        /// How many buckets and keys these name, whosever they are.
+        var nameCount = 0
         /// Whether publications were left out.
         var isIncomplete = false
         /// The newest write checkpoint of those that were left out.
@@ -70,6 +72,7 @@ package final class Mailbox: Sendable {
     /// By what the stream's write checkpoints are kept.
     package let key: ExactText
     private let limit: Int
+    private let nameLimit: Int
     private let state: Lock<State>
 
     /// Makes an empty mailbox.
@@ -78,12 +81,15 @@ package final class Mailbox: Sendable {
     ///   - buckets: The buckets that the stream lists, by whole name.
     ///   - key: By what its write checkpoints are kept.
     ///   - limit: How many publications are held.
+    ///   - nameLimit: How many buckets and keys these name, unless one alone names more.
     package init(
-        buckets: Set<ExactText>, key: ExactText, limit: Int = StoreLimits().mailboxPublications
+        buckets: Set<ExactText>, key: ExactText, limit: Int = StoreLimits().mailboxPublications,
+        nameLimit: Int = StoreLimits().mailboxNames
     ) {
         state = Lock(State(holdings: Holdings(buckets: buckets)))
         self.key = key
         self.limit = limit
+        self.nameLimit = nameLimit
     }
 
     /// What the stream holds.
@@ -108,12 +114,17 @@ package final class Mailbox: Sendable {
         state.withLock { state in
             guard state.end == nil else { return (false, nil) }
             let wasEmpty = state.publications.isEmpty
-            if state.publications.count >= (state.isOpen ? limit * Self.openFactor : limit) {
+            let names = publication.nameCount
+            if state.publications.count >= (state.isOpen ? limit * Self.openFactor : limit)
+                || (!wasEmpty && state.nameCount + names > nameLimit)
+            {
                 state.writeCheckpoint = newest(state.publications, state.writeCheckpoint)
                 state.publications = []
+                state.nameCount = 0
                 state.isIncomplete = true
             }
             state.publications.append(publication)
+            state.nameCount += names
             state.isAtRest = false
             return (wasEmpty, state.takeWaiter())
         }
@@ -137,6 +148,7 @@ package final class Mailbox: Sendable {
     func finish(_ end: End) -> Waiter? {
         state.withLock { state in
             state.publications = []
+            state.nameCount = 0
             state.end = end
             return state.takeWaiter() ?? state.takeEndWaiter()
         }
@@ -217,6 +229,7 @@ package final class Mailbox: Sendable {
         let taken = state.withLock { state in
             defer {
                 state.publications = []
+                state.nameCount = 0
                 state.isIncomplete = false
                 state.writeCheckpoint = nil
             }

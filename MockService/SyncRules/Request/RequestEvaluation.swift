@@ -14,6 +14,8 @@ package struct RequestEvaluation: Sendable {
     private var results = 0
     /// Bytes of all runs.
     private var bytes = 0
+    /// Keys that all runs have read.
+    private var keys = 0
     /// Why the request cannot be answered at all.
     private var refusal: RequestError?
     /// Indexes into the plan's streams of those that the request has, in their order.
@@ -74,8 +76,8 @@ package struct RequestEvaluation: Sendable {
         runs.append(run)
         refusal = objection(to: run)
         // Each is kept, also before it has looked anything up.
-        if refusal == nil, runs.count > limits.tuples {
-            refusal = RequestError(message: limits.tooManyResults, details: details())
+        if refusal == nil, runs.count > limits.keys {
+            refusal = RequestError(message: limits.tooManyReads)
         }
     }
 
@@ -88,6 +90,7 @@ package struct RequestEvaluation: Sendable {
             return RequestError(message: limits.tooManyResults, details: details())
         }
         if bytes > limits.nameBytes { return RequestError(message: limits.tooManyBytes) }
+        if keys > limits.keys { return RequestError(message: limits.tooManyReads) }
         return nil
     }
 
@@ -148,9 +151,11 @@ package struct RequestEvaluation: Sendable {
     private mutating func change(_ index: Int, _ body: (inout QuerierRun) -> Void) {
         results -= runs[index].results
         bytes -= runs[index].bytes
+        keys -= runs[index].used.count
         body(&runs[index])
         results += runs[index].results
         bytes += runs[index].bytes
+        keys += runs[index].used.count
     }
 
     /// The buckets of runs that are all at their end.

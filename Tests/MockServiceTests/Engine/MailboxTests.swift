@@ -100,6 +100,22 @@ struct MailboxTests {
         #expect(mailbox.take() == news(10, ["a": 10]))
     }
 
+    /// What waits names the buckets of others, too, and there may be thousands of these in each.
+    @Test func namesThatWaitHaveALimit() {
+        #expect(StoreLimits().mailboxNames == 65_536)
+        let mailbox = Mailbox(buckets: names(["a"]), key: key, nameLimit: 3)
+        _ = mailbox.post(publication(1, ["a", "x"], writeCheckpoints: [key: 7]))
+        _ = mailbox.post(publication(2, ["y"]))
+        #expect(mailbox.take() == news(2, ["a": 1], 7))
+        _ = mailbox.post(publication(3, ["a", "x"], writeCheckpoints: [key: 8]))
+        _ = mailbox.post(publication(4, ["x", "y"]))
+        _ = mailbox.post(publication(5, ["x"]))
+        #expect(mailbox.take() == news(5, nil, 8))
+        // One alone is held, however much it names.
+        _ = mailbox.post(publication(6, ["a", "x", "y", "z"]))
+        #expect(mailbox.take() == news(6, ["a": 6]))
+    }
+
     @Test func nothingComesBehindTheEnd() async throws {
         let mailbox = Mailbox(buckets: names(["a"]), key: key)
         _ = mailbox.post(publication(1, ["a"]))

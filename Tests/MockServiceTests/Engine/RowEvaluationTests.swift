@@ -215,6 +215,22 @@ struct RowEvaluationTests {
         #expect(try data(1, of: batch, table) == [#"{"id":"b","rank":2}"#])
     }
 
+    /// It is one for all rows, whatever they hold, and none of that is in the log.
+    @Test func aWarningHasNothingOfARow() async throws {
+        let table = try await self.table("SELECT id FROM t WHERE 'x' IN note")
+        let batch = table.evaluate { builder in
+            for note in [#""secret""#, #"["secret""#, #"{"secret": 1"#, "12345"] {
+                builder.add(.insert, new: [.text("a"), .text("1"), .text(note), .text("b")])
+            }
+        }
+        var warnings = RowWarnings()
+        warnings.add(
+            "A query of s|0 has no value for a row of public.t, which is not in its buckets: "
+                + "A text is not the JSON that it has to be.", 4)
+        #expect(batch.warnings == warnings)
+        #expect(batch.operations.isEmpty)
+    }
+
     @Test func anOutputThatQueriesShareIsMadeOnceARow() async throws {
         let table = try await self.table(
             "SELECT * FROM t WHERE rank > 2", "SELECT * FROM t WHERE note = auth.user_id()",

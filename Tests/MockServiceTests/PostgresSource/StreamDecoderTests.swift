@@ -298,6 +298,54 @@ struct StreamDecoderTests {
         #expect(!decoder.isFull && decoder.isEmpty && decoder.room.bytes == 1000)
     }
 
+    /// An element of an array may bring all of its row once more: such rows are submitted before they are many.
+    @Test func rowsThatMayComeToMuchAreSubmittedEarly() async throws {
+        let config = try SyncPlan.compiled(
+            """
+            config: {edition: 3}
+            streams:
+              s:
+                query: |
+                  SELECT * FROM a WHERE id IN
+                    (SELECT t.id FROM t, json_each(t.list) AS r WHERE r.value = auth.user_id())
+            """)
+        func plan(_ name: String, oid: UInt32) async throws -> TablePlan {
+            let columns = ["id", "list"].map { SourceColumn(name: $0, typeOID: 25, isIdentity: $0 == "id") }
+            let table = try await EvaluatedTable(
+                config, TableDescription(oid: oid, schema: "public", name: name, columns: columns),
+                TypeCatalog())
+            return table.plan
+        }
+        var limits = StoreLimits()
+        #expect(limits.multipliedBytes == 16 << 10)
+        limits.multipliedBytes = 100
+        var decoder = StreamDecoder(appliedLSN: .zero, limits: limits)
+        for (oid, name) in [(UInt32(1), "t"), (2, "a")] {
+            let table = try await plan(name, oid: oid)
+            #expect(table.isMultiplied == (name == "t"))
+            decoder.set(table, for: oid)
+        }
+        func row(_ id: Int, of relation: UInt32 = 1) -> PgOutputMessage {
+            .insert(relation: relation, new: [.text("\(id)"), .text(String(repeating: "x", count: 60))])
+        }
+        var bytes = StreamBytes()
+        let rows = (1...5).map { row($0) } + (6...9).map { row($0, of: 2) }
+        for message in [begin(10)] + rows + [commit(10)] { bytes.add(message, at: .zero) }
+        var frames = bytes.frames
+        decoder.append(&frames)
+        var seen: [[String]] = []
+        while let step = try decoder.step() {
+            #expect(step == .full)
+            seen.append(Self.short(decoder.take()))
+        }
+        seen.append(Self.short(decoder.take()))
+        #expect(
+            seen == [
+                ["insert t 1", "insert t 2", "told 2 of 0/A"], ["insert t 3", "insert t 4", "told 4 of 0/A"],
+                ["insert t 5"] + (6...9).map { "insert a \($0)" } + ["committed 0/C"],
+            ])
+    }
+
     /// However messages are cut into buffers, and whether a table is looked up in the midst of one.
     @Test func buffersThatAreCutAnywhereSayTheSame() async throws {
         let table = try await plan("t", oid: 1, columns: ["id", "a", "b"])
