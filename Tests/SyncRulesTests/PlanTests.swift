@@ -64,13 +64,6 @@ struct PlanTests {
         #expect(OutputForm.edition(3).isEmpty && OutputForm.edition(2).contains(.aliasWins))
     }
 
-    @Test func whatIsNotCompiledHasNoPlanAndSaysSo() {
-        let config = SyncConfig.compile(
-            "bucket_definitions: {a: {data: [SELECT * FROM t]}}\n"
-                + "event_definitions: {e: {payloads: [SELECT id FROM t]}}")
-        #expect(config.plan == nil && config.diagnostics.all.map(\.name) == [.notCompiled])
-    }
-
     @Test func limitsOfNamesGrowWithThoseOfBuckets() {
         #expect(RequestLimits().nameBytes == 1 << 20)
         #expect(RequestLimits(buckets: 5000).nameBytes == 5000 << 10)
