@@ -33,9 +33,11 @@ struct EventsCompiler {
             }
             var payloads: [RowProcessor] = []
             for text in event.payloads {
-                let query = DataQuery(text, parameters: [], context, options, isPayload: true, &diagnostics)
+                var own = DiagnosticList()
+                let query = DataQuery(text, parameters: [], context, options, isPayload: true, &own)
+                diagnostics.add(own)
                 payloads += query.processors
-                guard setsWriteCheckpoints, let payload = query.processors.first else { continue }
+                guard setsWriteCheckpoints, !own.isFatal, let payload = query.processors.first else { continue }
                 for name in ["user_id", "checkpoint"].map({ ExactText($0) }) where !has(name, payload) {
                     warn(.eventColumnMissing, name, at: text.content, &diagnostics)
                 }
