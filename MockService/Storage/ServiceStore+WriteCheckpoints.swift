@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// Thrown to a client for which there is no place among those of its user.
 package struct TooManyClients: Error, Sendable, Equatable {

@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncHTTP
 import PowerSyncHTTPClient
+import PowerSyncPostgres
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncWire
 
