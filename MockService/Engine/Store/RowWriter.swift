@@ -88,7 +88,7 @@ package final class RowWriter {
     }
 
     let connection: SQLiteConnection
-    let stream: StreamNumber
+    private let stream: StreamNumber
     private let limits: StoreLimits
     private let isHeld: (ExactText) -> Bool
     /// How many bytes of operations are kept.
