@@ -51,8 +51,8 @@ extension PostgresType {
         case .boolean, .integer: .integer
         case .real: .real
         case .bytes: .blob
-        case .text, .json, .date, .time, .timestamp, .timestampWithZone, .logPosition, .array, .composite,
-            .range, .multirange:
+        case .text, .name, .json, .date, .time, .timestamp, .timestampWithZone, .logPosition, .array,
+            .composite, .range, .multirange:
             .text
         }
     }

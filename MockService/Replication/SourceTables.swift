@@ -42,7 +42,7 @@ struct SourceTables {
         let sources = config.plan?.sources ?? []
         data = sources.flatMap { source in source.processors.map { $0.table } }
         lookups = (config.plan?.lookups ?? []).map { $0.table }
-        let events = (config.plan?.events ?? []).flatMap { event in event.payloads.map { $0.table } }
+        let events = (config.plan?.writeCheckpointPayloads ?? []).map { $0.table }
         var known: Set<TablePattern> = []
         // Of another connection there is nothing here.
         patterns = (data + lookups + events).filter { pattern in

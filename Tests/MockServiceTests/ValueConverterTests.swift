@@ -70,6 +70,22 @@ struct ValueConverterTests {
         ),
     ]
 
+    /// Recordings of random types (`types-random-1`, 3, 8, 18).
+    @Test(arguments: [
+        ("{a}", #"["a"]"#), ("{}", "[]"), ("[1]", "[1]"), ("(1,2)", "(1,2)"), ("", ""), ("NULL", "NULL"),
+        ("{a", "{a"), ("{a}b", "{a}b"),
+    ])
+    func aNameInBracesIsAnArray(_ text: String, _ expected: String) throws {
+        #expect(PostgresType.base(named: "name") == .name)
+        #expect(try ValueConverter().value(text, .name) == .text(expected))
+        var arena = Array(text.utf8)
+        let slot = try SlotConverter().slot(0..<arena.count, .name, in: &arena)
+        #expect(slot.scalar(in: arena) == ScalarValue(text: expected))
+        #expect(
+            try ValueConverter().value(#"{"{a}"}"#, .array(.name, delimiter: ","))
+                == .text(#"["{a}"]"#))
+    }
+
     @Test(arguments: table.indices)
     func convertsAsRecorded(_ index: Int) throws {
         let row = Self.table[index]

@@ -79,16 +79,6 @@ struct PlanTests {
         #expect(OutputForm.edition(3).isEmpty && OutputForm.edition(2).contains(.aliasWins))
     }
 
-    @Test func whatIsNotCompiledHasNoPlanAndSaysSo() throws {
-        let config = SyncConfig.compile(
-            "bucket_definitions: {a: {data: [SELECT * FROM t]}}\n"
-                + "event_definitions: {e: {payloads: [SELECT id FROM t]}}")
-        #expect(config.plan == nil && config.diagnostics.all.map(\.name) == [.notCompiled])
-        // At the event that it is about.
-        let range = try #require(config.diagnostics.all.first?.range)
-        #expect(String(decoding: config.text.bytes[range.start..<range.end], as: UTF8.self) == "e")
-    }
-
     @Test func limitsOfNamesGrowWithThoseOfBuckets() {
         #expect(RequestLimits().nameBytes == 1 << 20)
         #expect(RequestLimits(buckets: 5000).nameBytes == 5000 << 10)

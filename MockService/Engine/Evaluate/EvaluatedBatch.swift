@@ -18,6 +18,8 @@ package struct EvaluatedBatch: Sendable {
         package var operations: Range<Int>
         /// The keys by which it is found; none if nothing finds it, or it waits.
         package var lookups = 0..<0
+        /// The write checkpoints that it sets; none if it waits.
+        package var writeCheckpoints = 0..<0
         /// Where its `LargeCells` lie; nil unless the row is synced and reason enough to keep them without what is kept.
         package var large: Range<Int>?
         /// Whether a large value was left out.
@@ -69,6 +71,8 @@ package struct EvaluatedBatch: Sendable {
     package var operations: [Operation] = []
     /// What all rows are found by, in order.
     package var lookups: [Lookup] = []
+    /// The write checkpoints that all rows set, in order.
+    package var writeCheckpoints: [CustomWriteCheckpoint] = []
     /// Where the names of buckets lie, without the prefix of the replication stream; each name once.
     package var buckets: [Range<Int>] = []
     /// The rows of which a value is needed that was left out: the store has it, or it is read again from the source.

@@ -170,10 +170,14 @@ package struct RowEvaluation: ~Copyable {
         }
         let (operations, lookups) = (row.operations.lowerBound, result.lookups.count)
         rowSize = RowSize()
-        guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan) else {
+        let writeCheckpoints = result.writeCheckpoints.count
+        guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan),
+            runWriteCheckpoints(of: change.table, plan)
+        else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
             result.lookups.removeLast(result.lookups.count - lookups)
+            result.writeCheckpoints.removeLast(result.writeCheckpoints.count - writeCheckpoints)
             result.waiting.append(result.rows.count)
             isSourceNeeded = true
             return
@@ -181,6 +185,7 @@ package struct RowEvaluation: ~Copyable {
         for warning in warnings { result.warnings.add(warning) }
         row.operations = operations..<result.operations.count
         row.lookups = lookups..<result.lookups.count
+        row.writeCheckpoints = writeCheckpoints..<result.writeCheckpoints.count
         if row.hasMissingValues { isSourceNeeded = true }
         guard plan.keepsLargeValues, !row.hasMissingValues, row.isStored else { return }
         row.large = largeCells(change, plan)
@@ -234,6 +239,33 @@ package struct RowEvaluation: ~Copyable {
                         + "\(plan.table.qualifiedName), which it does not find: \(error.summary)")
             }
             // What the program has made is in keys and values.
+            arena.removeLast(arena.count - end)
+        }
+        return true
+    }
+
+    /// Runs all programs of a table that set write checkpoints over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runWriteCheckpoints(of table: Int, _ plan: TablePlan) -> Bool {
+        for index in plan.writeCheckpoints.indices {
+            let end = arena.count
+            do throws(EvaluationError) {
+                let entries = try run.entries(
+                    of: plan.writeCheckpoints[index], slots, in: &arena,
+                    texts: texts[table] + plan.writeCheckpointTextOffsets[index])
+                guard let entries else { return false }
+                for entry in entries {
+                    result.writeCheckpoints.append(
+                        try CustomWriteCheckpoint(
+                            user: entry.outputs[0].scalar(in: arena),
+                            client: entry.outputs[1].scalar(in: arena),
+                            id: entry.outputs[2].scalar(in: arena)))
+                }
+            } catch {
+                warnings.append(
+                    "A row of \(plan.table.qualifiedName) sets no write checkpoint: \(error.message)")
+            }
             arena.removeLast(arena.count - end)
         }
         return true

@@ -18,7 +18,7 @@ package struct SlotConverter: Sendable {
             case .date: self = .date
             case .timestamp: self = .timestamp
             case .timestampWithZone: self = .timestampWithZone
-            case .real, .time, .logPosition, .array, .composite, .range, .multirange: self = .other
+            case .name, .real, .time, .logPosition, .array, .composite, .range, .multirange: self = .other
             }
         }
     }

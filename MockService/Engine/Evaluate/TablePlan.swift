@@ -13,6 +13,8 @@ package final class TablePlan: Sendable {
     package let programs: [RowProgram]
     /// How the configuration finds a row.
     package let lookups: [LookupProgram]
+    /// What of a row sets write checkpoints.
+    package let writeCheckpoints: [LookupProgram]
     /// The id in `lookup_definition` of what each of these is of.
     package let definitions: [Int64]
     /// The id in `output_type` of what each program's rows are called on the client.
@@ -45,6 +47,8 @@ package final class TablePlan: Sendable {
     let textOffsets: [Int]
     /// Where those of each program that finds rows begin.
     let lookupTextOffsets: [Int]
+    /// Where those of each program that sets write checkpoints begin.
+    let writeCheckpointTextOffsets: [Int]
     /// How many outputs of a row several programs share.
     let outputGroupCount: Int
 
@@ -75,6 +79,7 @@ package final class TablePlan: Sendable {
         self.table = table
         programs = all.rows
         lookups = all.lookups
+        writeCheckpoints = all.writeCheckpoints
         definitions = all.lookups.map { served.lookups[$0.definition] }
         self.keepsLargeValues = keepsLargeValues
         isMultiplied =
@@ -86,7 +91,7 @@ package final class TablePlan: Sendable {
         isIdentity = columns.map(\.isIdentity)
         identity = columns.indices.filter { columns[$0].isIdentity }
         let read = all.rows.reduce(into: Set<Int>()) { $0.formUnion($1.columns) }
-            .union(all.lookups.reduce(into: Set<Int>()) { $0.formUnion($1.columns) })
+            .union((all.lookups + all.writeCheckpoints).reduce(into: Set<Int>()) { $0.formUnion($1.columns) })
         isConverted = columns.indices.map { columns[$0].isIdentity || read.contains($0) }
         identityNames = columns.filter(\.isIdentity).map(\.name)
         let sources = all.rows.map { plan.sources[$0.source].name.text }
@@ -101,6 +106,7 @@ package final class TablePlan: Sendable {
         }
         textOffsets = all.rows.map { offset($0.code) }
         lookupTextOffsets = all.lookups.map { offset($0.code) }
+        writeCheckpointTextOffsets = all.writeCheckpoints.map { offset($0.code) }
         self.texts = texts
         outputGroupCount = all.rows.reduce(0) { max($0, ($1.outputGroup ?? -1) + 1) }
     }

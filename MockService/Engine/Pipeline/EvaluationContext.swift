@@ -39,7 +39,9 @@ package struct EvaluationContext: Sendable {
 extension SyncPlan {
     /// The tables that its queries read, each pattern once, in the order of their spellings.
     package var tables: [TablePattern] {
-        let all = sources.flatMap { $0.processors.map(\.table) } + lookups.map(\.table)
+        let all =
+            sources.flatMap { $0.processors.map(\.table) } + lookups.map(\.table)
+            + writeCheckpointPayloads.map(\.table)
         return Set(all).map { pattern in (spelling: pattern.spelling, pattern: pattern) }
             .sorted { $0.spelling.lexicographicallyPrecedes($1.spelling) }.map(\.pattern)
     }
@@ -56,7 +58,7 @@ extension SyncPlan {
             pattern.matches(tag: TablePlan.tag, schema: schema, name: table)
         }
         return sources.contains { $0.processors.contains { isRead($0.table) } }
-            || lookups.contains { isRead($0.table) }
+            || lookups.contains { isRead($0.table) } || writeCheckpointPayloads.contains { isRead($0.table) }
     }
 }
 

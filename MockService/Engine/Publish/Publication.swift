@@ -11,18 +11,22 @@ package struct DurableCommit: Sendable {
     package let changed: ChangedBuckets
     /// The keys of lookups that find something else than at that checkpoint; more may be named, fewer may not.
     package let lookups: ChangedLookups
+    /// The write checkpoints that rows have set since that checkpoint.
+    package let writeCheckpoints: SetWriteCheckpoints
     /// When it was replicated; nil for one that an earlier process has left.
     package let time: ContinuousClock.Instant?
 
     /// Makes a commit of its parts.
     package init(
         served: ServedPlan, checkpoint: StoredCheckpoint, changed: ChangedBuckets, lookups: ChangedLookups,
+        writeCheckpoints: SetWriteCheckpoints = SetWriteCheckpoints(),
         time: ContinuousClock.Instant? = ContinuousClock.now
     ) {
         self.served = served
         self.checkpoint = checkpoint
         self.changed = changed
         self.lookups = lookups
+        self.writeCheckpoints = writeCheckpoints
         self.time = time
     }
 
@@ -43,7 +47,7 @@ package final class Publication: Sendable {
     package let changed: [ExactText: BucketTotals]?
     /// The changed keys of lookups that a stream has used, or may be about to use; nil if any may be one.
     package let lookups: Set<LookupKey>?
-    /// The write checkpoints that the position has reached, by key; only of keys that a stream has.
+    /// The write checkpoints that the position has reached, or that rows have set, by key; only of keys that a stream has.
     package let writeCheckpoints: [ExactText: Int64]
 
     /// Makes a publication of its parts.

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncWire
 
@@ -25,6 +26,8 @@ package final class Publisher: Sendable {
         var heldBack = ChangedBuckets()
         /// What finds something else meanwhile.
         var heldBackLookups = ChangedLookups()
+        /// What rows have set meanwhile.
+        var heldBackWriteCheckpoints = SetWriteCheckpoints()
         var sequence: UInt64 = 0
         var index = SubscriptionIndex()
         var heads = PendingHeads()
@@ -44,7 +47,7 @@ package final class Publisher: Sendable {
             holdBack(commit)
             let whole = DurableCommit(
                 served: commit.served, checkpoint: commit.checkpoint, changed: heldBack,
-                lookups: heldBackLookups)
+                lookups: heldBackLookups, writeCheckpoints: heldBackWriteCheckpoints)
             forgetHeldBack()
             successor = nil
             sequence += 1
@@ -58,12 +61,14 @@ package final class Publisher: Sendable {
         mutating func holdBack(_ commit: DurableCommit) {
             heldBack.formUnion(commit.changed)
             heldBackLookups.formUnion(commit.lookups)
+            heldBackWriteCheckpoints.formUnion(commit.writeCheckpoints)
         }
 
         /// Forgets what was kept.
         mutating func forgetHeldBack() {
             heldBack = ChangedBuckets()
             heldBackLookups = ChangedLookups()
+            heldBackWriteCheckpoints = SetWriteCheckpoints()
         }
 
         /// Tells of the write checkpoints that the newest checkpoint has reached already.
@@ -79,8 +84,12 @@ package final class Publisher: Sendable {
         private mutating func post(
             _ commit: DurableCommit
         ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
-            let reached = heads.take(upTo: commit.checkpoint.lsn)
-            let concerned = index.concerned(by: commit.changed, lookups: commit.lookups, reached.keys)
+            var reached = heads.take(upTo: commit.checkpoint.lsn)
+            let set = commit.writeCheckpoints.ids
+            for (key, id) in set ?? [:] where index.isAwaited(key) { reached[key] = id }
+            // Where it is not known which were set, everybody looks.
+            let changed = set == nil ? ChangedBuckets.any : commit.changed
+            let concerned = index.concerned(by: changed, lookups: commit.lookups, reached.keys)
             let publication = Publication(
                 sequence: sequence, served: commit.served, checkpoint: commit.checkpoint,
                 changed: concerned.buckets, lookups: concerned.lookups, writeCheckpoints: reached)
@@ -155,7 +164,7 @@ package final class Publisher: Sendable {
             if isOpen { state.index.open(mailbox) }
             return current
         }
-        return publication.map { Attachment(mailbox, stream, $0.checkpoint, self) }
+        return publication.map { Attachment(mailbox, $0, self) }
     }
 
     /// Lets a stream find out what it holds: until `update` its mailbox gets everything, for nobody knows what concerns it.
@@ -185,7 +194,7 @@ package final class Publisher: Sendable {
         }
     }
 
-    /// Waits for a write checkpoint that was stored, if a stream could be told of it.
+    /// Waits for a write checkpoint that was stored, if a stream could be told of it; not where rows set these.
     ///
     /// - Parameters:
     ///   - id: Its id.
@@ -193,7 +202,9 @@ package final class Publisher: Sendable {
     ///   - head: The position that the log has to reach, as it was stored with the id.
     package func expect(_ id: Int64, of key: ExactText, at head: LSN) {
         let woken = state.withLock { state -> [Mailbox.Waiter] in
-            guard state.index.isAwaited(key) else { return [] }
+            guard state.index.isAwaited(key),
+                state.current?.served.plan.hasCustomWriteCheckpoints != true
+            else { return [] }
             state.heads.add(id, of: key, at: head)
             return state.tellReached()
         }
@@ -277,6 +288,7 @@ package final class Publisher: Sendable {
         ) { state in
             guard let current = state.current, current.stream == served.stream else { return false }
             return state.successor == nil && state.heldBack.isEmpty && state.heldBackLookups.isEmpty
+                && state.heldBackWriteCheckpoints.isEmpty
                 && current.checkpoint.operation == checkpoint.operation
                 && current.checkpoint.lsn <= checkpoint.lsn
         }
@@ -359,14 +371,15 @@ package final class Attachment: Sendable {
     package let stream: StreamNumber
     /// The newest checkpoint when the stream was attached.
     package let checkpoint: StoredCheckpoint
+    /// Whether rows set the write checkpoints that it is told of.
+    let hasCustomWriteCheckpoints: Bool
     private let publisher: Publisher
 
-    fileprivate init(
-        _ mailbox: Mailbox, _ stream: StreamNumber, _ checkpoint: StoredCheckpoint, _ publisher: Publisher
-    ) {
+    fileprivate init(_ mailbox: Mailbox, _ publication: Publication, _ publisher: Publisher) {
         self.mailbox = mailbox
-        self.stream = stream
-        self.checkpoint = checkpoint
+        stream = publication.stream
+        checkpoint = publication.checkpoint
+        hasCustomWriteCheckpoints = publication.served.plan.hasCustomWriteCheckpoints
         self.publisher = publisher
     }
 

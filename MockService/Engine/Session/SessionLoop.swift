@@ -97,7 +97,8 @@ struct SessionLoop {
     ) async throws -> Reading {
         guard let lookups else {
             let stored = try await store.view(
-                of: buckets.map(\.name), stream: attachment.stream, key: mailbox.key.text)
+                of: buckets.map(\.name), stream: attachment.stream, key: mailbox.key.text,
+                isCustom: attachment.hasCustomWriteCheckpoints)
             return Reading(
                 stored: stored, found: SessionBuckets(buckets: buckets, streams: []), lookups: nil)
         }

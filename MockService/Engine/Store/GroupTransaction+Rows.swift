@@ -26,6 +26,7 @@ extension GroupTransaction {
         case .snapshot, .insert, .readAgain:
             let isOther = row.kind == .insert && hasOtherFields(index, of: batch.source, plan)
             guard !isWaiting, !isOther else { return miss(index, of: batch, plan.table) }
+            try setWriteCheckpoints(row, of: batch)
             try insert(index, of: batch, plan)
         case .update: try update(index, of: batch, plan, isWaiting: isWaiting)
         case .delete:
@@ -71,7 +72,7 @@ extension GroupTransaction {
         let stored = try rows.storedPlaces(of: row.oldKey ?? range, in: batch.bytes, plan)
         if !isWaiting, row.oldKey == nil, stored == nil, !row.isStored, !plan.table.hasComposites {
             // It was in no bucket, and is in none; nothing finds it.
-            return
+            return try setWriteCheckpoints(row, of: batch)
         }
         let hadLargeValues = stored?.first.map { $0 & 1 == 1 } ?? false
         if !isWaiting, !row.hasMissingValues, row.oldKey == nil, !hadLargeValues, row.large == nil,
@@ -79,7 +80,7 @@ extension GroupTransaction {
         {
             try resolve(row.operations, of: batch)
             if try rows.rewrite(row, key: range, of: batch, buckets, table: plan.table.id, stored: stored) {
-                return
+                return try setWriteCheckpoints(row, of: batch)
             }
         }
         let key = try Self.key(range, in: batch)
@@ -112,6 +113,7 @@ extension GroupTransaction {
         } else {
             now = try kept(index, of: batch, plan, isKept: hadLargeValues)
         }
+        try setWriteCheckpoints(now.row, of: now.batch)
         let large = largeValues(of: now, plan)
         guard oldKey == key else {
             if previous != nil { try rows.remove(oldKey, from: plan.table) }
@@ -119,6 +121,11 @@ extension GroupTransaction {
                 writerRow(now, key, plan, large), replacing: try rows.places(of: key, in: plan.table))
         }
         try rows.write(writerRow(now, key, plan, large, known: known), replacing: previous)
+    }
+
+    /// Sets the write checkpoints of a row that does not wait; whether it is synced does not matter.
+    private func setWriteCheckpoints(_ row: EvaluatedBatch.Row, of batch: EvaluatedBatch) throws {
+        for named in batch.writeCheckpoints[row.writeCheckpoints] { try rows.set(named) }
     }
 
     // MARK: Rows as they are now

@@ -130,7 +130,7 @@ package struct GroupWriter: Sendable {
         guard let publisher else { return }
         if let current = publisher.current, current.stream == context.stream,
             current.checkpoint.operation == checkpoint.operation, current.checkpoint.lsn >= checkpoint.lsn,
-            changes.buckets.isEmpty, changes.lookups.isEmpty
+            changes.buckets.isEmpty, changes.lookups.isEmpty, changes.writeCheckpoints.isEmpty
         {
             // It was told before it was stored; or a later one was, and the link ended before that could be stored.
             return
@@ -140,7 +140,8 @@ package struct GroupWriter: Sendable {
         publisher.publish(
             DurableCommit(
                 served: context.served, checkpoint: checkpoint, changed: changes.buckets,
-                lookups: changes.lookups), maySwitch: maySwitch)
+                lookups: changes.lookups, writeCheckpoints: changes.writeCheckpoints),
+            maySwitch: maySwitch)
     }
 
     /// Makes frames of what was written to buckets that a stream holds.

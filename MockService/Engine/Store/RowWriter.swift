@@ -111,6 +111,10 @@ package final class RowWriter {
     private var lookupsBehind = ChangedLookups()
     /// Those that do at that commit.
     private var lookupsUpToCommit = ChangedLookups()
+    /// The write checkpoints that rows have set behind that commit.
+    private var writeCheckpointsBehind = SetWriteCheckpoints()
+    /// Those of before it.
+    private var writeCheckpointsUpToCommit = SetWriteCheckpoints()
 
     /// Begins where the counter of the file stands.
     ///
@@ -132,6 +136,8 @@ package final class RowWriter {
         self.isHeld = isHeld
         lookupsBehind = ChangedLookups(limit: limits.changedLookups)
         lookupsUpToCommit = lookupsBehind
+        writeCheckpointsBehind = SetWriteCheckpoints(limit: limits.changedLookups)
+        writeCheckpointsUpToCommit = writeCheckpointsBehind
         lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         firstOperation = lastOperation
     }
@@ -160,6 +166,8 @@ package final class RowWriter {
         }
         written.lookupsUpToCommit = lookupsUpToCommit
         written.lookupsBehind = lookupsBehind
+        written.writeCheckpointsUpToCommit = writeCheckpointsUpToCommit
+        written.writeCheckpointsBehind = writeCheckpointsBehind
         return written
     }
 
@@ -173,6 +181,16 @@ package final class RowWriter {
     /// Notes a key that finds something else than before.
     func noteChanged(_ key: LookupKey) { lookupsBehind.insert(key) }
 
+    /// Sets the write checkpoint of a client; an id that is not larger than the one before changes nothing (service 7.9).
+    ///
+    /// - Parameter named: What a row says.
+    /// - Throws: `SQLiteError`.
+    func set(_ named: CustomWriteCheckpoint) throws {
+        let isWritten = try CustomWriteCheckpoints(connection).write(
+            named, of: stream, checkpoint: checkpoint, operation: { nextOperation() })
+        if isWritten { writeCheckpointsBehind.insert(named) }
+    }
+
     /// Takes note of a commit that becomes visible with this transaction: what is written from now on lies behind it.
     ///
     /// - Parameter operation: The last operation of its checkpoint.
@@ -180,6 +198,8 @@ package final class RowWriter {
         checkpoint = operation
         lookupsUpToCommit.formUnion(lookupsBehind)
         lookupsBehind = ChangedLookups(limit: limits.changedLookups)
+        writeCheckpointsUpToCommit.formUnion(writeCheckpointsBehind)
+        writeCheckpointsBehind = SetWriteCheckpoints(limit: limits.changedLookups)
     }
 
     /// Gives the next operation id.

@@ -21,10 +21,15 @@ extension ServiceStore {
     ///   - names: The stream's buckets, by whole name.
     ///   - stream: Whose they are.
     ///   - key: By what its client's write checkpoints are kept.
+    ///   - isCustom: Whether rows of the source set these.
     /// - Returns: The view.
     /// - Throws: `SQLiteError`; `StoreError` if the stream is gone or a row cannot be read; `CancellationError`.
-    package func view(of names: [String], stream: StreamNumber, key: String) async throws -> StoredView {
-        try await pool.read { try StoreReading.view(of: names, stream: stream, key: key, $0) }
+    package func view(
+        of names: [String], stream: StreamNumber, key: String, isCustom: Bool = false
+    ) async throws -> StoredView {
+        try await pool.read {
+            try StoreReading.view(of: names, stream: stream, key: key, isCustom: isCustom, $0)
+        }
     }
 
     /// Finds the buckets of a request at the newest checkpoint on the disk, and reads what its stream sees of them.
@@ -51,7 +56,9 @@ extension ServiceStore {
                 let view = StoredView(
                     checkpoint: snapshot.checkpoint,
                     buckets: try snapshot.totals(of: found.buckets.map(\.name)),
-                    writeCheckpoint: try ServiceStore.writeCheckpoint(key: key, connection))
+                    writeCheckpoint: try ServiceStore.writeCheckpoint(
+                        key: key, isCustom: lookups.served.plan.hasCustomWriteCheckpoints,
+                        of: snapshot.stream, at: snapshot.checkpoint.operation, connection))
                 return FoundView(view: view, found: found, lookups: next)
             }
         }

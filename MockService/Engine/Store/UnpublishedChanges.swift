@@ -13,6 +13,10 @@ package struct WrittenBuckets: Sendable {
     package var lookupsUpToCommit = ChangedLookups()
     /// Those that do behind that, or at all if there is no such commit.
     package var lookupsBehind = ChangedLookups()
+    /// The write checkpoints that rows have set up to that commit.
+    package var writeCheckpointsUpToCommit = SetWriteCheckpoints()
+    /// Those behind it, or all if there is no such commit.
+    package var writeCheckpointsBehind = SetWriteCheckpoints()
 
     /// Makes buckets of which there are none.
     package init() {}
@@ -26,6 +30,8 @@ package struct CheckpointChanges: Sendable {
     package fileprivate(set) var operations: [ExactText: KeptOperations] = [:]
     /// The keys of lookups that find something else.
     package fileprivate(set) var lookups = ChangedLookups()
+    /// The write checkpoints that rows have set.
+    package fileprivate(set) var writeCheckpoints = SetWriteCheckpoints()
 }
 
 /// What each replication stream has written since its last checkpoint.
@@ -64,9 +70,11 @@ package final class UnpublishedChanges: Sendable {
             keep(written, in: &changes)
             changes.buckets.formUnion(written.upToCommit)
             changes.lookups.formUnion(written.lookupsUpToCommit)
+            changes.writeCheckpoints.formUnion(written.writeCheckpointsUpToCommit)
             guard isCheckpoint else {
                 changes.buckets.formUnion(written.behind)
                 changes.lookups.formUnion(written.lookupsBehind)
+                changes.writeCheckpoints.formUnion(written.writeCheckpointsBehind)
                 streams[stream.number] = changes
                 return CheckpointChanges()
             }
@@ -81,6 +89,7 @@ package final class UnpublishedChanges: Sendable {
         if stream.lastOperation > stream.checkpoint.operation {
             changes.buckets = .any
             changes.lookups = .any
+            changes.writeCheckpoints = .any
         }
         return changes
     }
@@ -91,6 +100,7 @@ package final class UnpublishedChanges: Sendable {
             var changes = CheckpointChanges()
             changes.buckets = .any
             changes.lookups = .any
+            changes.writeCheckpoints = .any
             streams[stream] = changes
         }
     }
@@ -138,6 +148,7 @@ package final class UnpublishedChanges: Sendable {
         var rest = CheckpointChanges()
         rest.buckets = behind
         rest.lookups = written.lookupsBehind
+        rest.writeCheckpoints = written.writeCheckpointsBehind
         // Without their totals nobody knows where buckets end at the checkpoint; nothing is kept of them then.
         guard let told = changes.buckets.totals, let names = behind.totals?.keys else { return rest }
         for name in names {

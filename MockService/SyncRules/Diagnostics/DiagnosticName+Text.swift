@@ -6,7 +6,7 @@ extension DiagnosticName {
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
             .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment,
-            .listNotJSON:
+            .listNotJSON, .eventUnknown, .eventColumnMissing:
             .warning
         default: .fatal
         }
@@ -89,7 +89,9 @@ extension DiagnosticName {
         case .storageVersionOld: "Storage version {} is not supported"
         case .storageVersionUnstable:
             "Storage version 3 is unstable, a later version may have to replicate everything anew."
-        case .notCompiled: "This service does not have 'event_definitions' yet."
+        case .eventUnknown:
+            "Nothing happens with rows of an event '{}'. Rows of 'write_checkpoints' set write checkpoints."
+        case .eventColumnMissing: "Without a column '{}' no row sets a write checkpoint."
         case .sqlSyntax: "{}"
         case .sqlUnexpectedEnd: "{}"
         case .notASelect: "Expected a SELECT statement"

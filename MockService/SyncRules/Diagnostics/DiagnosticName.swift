@@ -72,8 +72,10 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case storageVersionOld = "storage-version-old"
     /// “Storage version 3 is unstable, a later version may have to replicate everything anew”.
     case storageVersionUnstable = "storage-version-unstable"
-    /// “This service does not have 'event_definitions' yet”.
-    case notCompiled = "not-compiled"
+    /// “Nothing happens with rows of an event '…'. …”.
+    case eventUnknown = "event-unknown"
+    /// “Without a column '…' no row sets a write checkpoint”.
+    case eventColumnMissing = "event-column-missing"
 
     // Statement.
 

@@ -83,14 +83,12 @@ package struct PlanLinker {
 
     /// Makes the plan of what was added.
     ///
-    /// - Parameters:
-    ///   - document: The configuration.
-    ///   - events: Its events.
-    /// - Returns: The plan.
-    package func plan(of document: SyncDocument, events: [EventPlan] = []) -> SyncPlan {
+    /// - Parameter document: The configuration.
+    /// - Returns: The plan, without events.
+    package func plan(of document: SyncDocument) -> SyncPlan {
         SyncPlan(
             edition: document.edition, options: document.options, storageVersion: document.storageVersion,
-            streams: streams, sources: sources, lookups: lookups, events: events)
+            streams: streams, sources: sources, lookups: lookups)
     }
 
     /// The source with the processors of some variants; one that is there already, and may be shared, keeps its name.

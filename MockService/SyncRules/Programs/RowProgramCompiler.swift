@@ -26,9 +26,12 @@ package struct TablePrograms: Sendable {
     package let rows: [RowProgram]
     /// Those of its lookups, in their order.
     package let lookups: [LookupProgram]
+    /// Those of the payloads that set write checkpoints, in their order: what each finds are the values of
+    /// `EventPlan.writeCheckpointColumns`.
+    package let writeCheckpoints: [LookupProgram]
 }
 
-/// Makes programs of a plan's processors and lookups for tables of a shape.
+/// Makes programs of a plan's processors, lookups and events for tables of a shape.
 package struct RowProgramCompiler {
     private let lowering: ExpressionLowering
     private var builder: CodeBuilder
@@ -64,7 +67,12 @@ package struct RowProgramCompiler {
         let lookups = plan.lookups.enumerated().filter { isRead($1.table) }.map { index, lookup in
             Self(lookup.table, shape, plan.options).program(lookup, definition: index)
         }
-        return TablePrograms(rows: rows, lookups: lookups)
+        let payloads = plan.writeCheckpointPayloads.enumerated().filter { isRead($1.table) }
+        let writeCheckpoints = payloads.map { index, payload in
+            let values = payload.values(of: EventPlan.writeCheckpointColumns)
+            return Self(payload.table, shape, plan.options).program(values, definition: index)
+        }
+        return TablePrograms(rows: rows, lookups: lookups, writeCheckpoints: writeCheckpoints)
     }
 
     /// Appends what decides where a row is: filters as soon as what they read is there, then the keys.

@@ -16,7 +16,7 @@ struct ValueTarget: FuzzTarget {
 
     private static let scalars: [PostgresType] = [
         .text, .boolean, .integer, .real, .bytes, .json, .date, .time, .timestamp, .timestampWithZone,
-        .logPosition,
+        .logPosition, .name,
     ]
 
     // Made anew each time: the sanitizer takes an indirect enumeration that a global holds for a leak.

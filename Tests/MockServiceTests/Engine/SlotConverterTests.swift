@@ -8,7 +8,7 @@ import Testing
 @Suite(.namesSeed)
 struct SlotConverterTests {
     private static let types: [PostgresType] = [
-        .text, .json, .boolean, .integer, .real, .bytes, .date, .time, .timestamp, .timestampWithZone,
+        .text, .name, .json, .boolean, .integer, .real, .bytes, .date, .time, .timestamp, .timestampWithZone,
         .logPosition, .array(.integer, delimiter: ","), .array(.text, delimiter: ","), .range(.integer),
         .composite([.init(name: "a", type: .text), .init(name: "b", type: .integer)]),
         .multirange(.date),

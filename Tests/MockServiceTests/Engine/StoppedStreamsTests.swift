@@ -13,6 +13,7 @@ struct StoppedStreamsTests {
     /// The tables that hold something of a stream, and how many rows each has.
     private static let tables = [
         "bucket", "segment", "source_row", "large_value", "source_table", "lookup", "lookup_definition",
+        "custom_write_checkpoint",
     ]
 
     /// Which tables have a column that names rows of another one.
@@ -67,6 +68,10 @@ struct StoppedStreamsTests {
                         try connection.run(
                             "INSERT INTO lookup SELECT ?, ?, 1, x'01', last_op, x'' FROM counter",
                             [.integer(definition), .blob([UInt8(key)])])
+                        try connection.execute("UPDATE counter SET last_op = last_op + 1")
+                        try connection.run(
+                            "INSERT INTO custom_write_checkpoint SELECT ?, ?, last_op, 1 FROM counter",
+                            [.integer(stream), .text("u\(key)")])
                     }
                 }
             }
