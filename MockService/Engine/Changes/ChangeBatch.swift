@@ -133,11 +133,7 @@ package struct ChangeBatch: Sendable {
     ///   - texts: Its values, one for each column; nil for NULL.
     package init(_ kind: Change.Kind, of plan: TablePlan, _ texts: [String?]) {
         self.init(changes: [Change(kind, table: 0, new: 0)], tables: [plan], isAhead: true)
-        for text in texts {
-            let start = bytes.count
-            if let text { bytes.append(contentsOf: text.utf8) }
-            cells.append(text == nil ? .null : Cell(start..<bytes.count))
-        }
+        appendRow(texts)
     }
 }
 
@@ -168,6 +164,21 @@ extension ChangeBatch {
                 case .told, .truncate, .identityIsOver, .readUpTo, .readWhole, .hold: false
                 }
             }
+    }
+
+    /// Adds the cells of a row.
+    ///
+    /// - Parameter texts: Its values, one for each column; nil for NULL.
+    /// - Returns: The first cell.
+    @discardableResult
+    package mutating func appendRow(_ texts: [String?]) -> Int {
+        let first = cells.count
+        for text in texts {
+            let start = bytes.count
+            if let text { bytes.append(contentsOf: text.utf8) }
+            cells.append(text == nil ? .null : Cell(start..<bytes.count))
+        }
+        return first
     }
 
     /// Adds a mark behind everything.
