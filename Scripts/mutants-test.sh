@@ -51,10 +51,10 @@ done
 # A test that was renamed would notice nothing.
 while IFS=: read -r patch name; do
     if ! git grep -q "func ${name##*/}(" -- ":(glob)Tests/**/$(basename "${name%/*}").swift"; then
-        echo "$patch: there is no test$name"
+        echo "$patch: there is no test $name"
         failed=1
     fi
-done < <(grep -H '^Test: ' "$lookups"/*.patch | sed 's/:Test:/:/')
+done < <(grep -H '^Test: ' "$lookups"/*.patch | sed 's/:Test: /:/')
 # Of a group each layer has one mistake at most, as the head of mutants.sh says.
 crowded=$(awk '
     /^Group: / { group = $2 }
