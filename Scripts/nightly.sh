@@ -16,8 +16,8 @@
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
 #   behaviours    planted mistakes, which tests of behaviours must notice
-#   lookups       300 configurations of the language through the service, 40 random transactions each; ten planted mistakes,
-#                 drawn by the day, which the same must notice
+#   lookups       300 configurations of the language through the service, 40 random transactions each; what it costs to wake
+#                 three of a thousand; ten planted mistakes, drawn by the day, which the transactions must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
 #   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
@@ -95,6 +95,8 @@ behaviours() {
 lookups() {
     POWERSYNC_ONLY=Stack POWERSYNC_LANGUAGE_CONFIGURATIONS="${POWERSYNC_LANGUAGE_CONFIGURATIONS:-300}" \
         Scripts/test.sh --filter IncrementalTests
+    POWERSYNC_ONLY=MockService POWERSYNC_REAL_TIMES=1 \
+        Scripts/test.sh --filter LookupWakeUpTests/costsTheSameBesideAThousand
     Scripts/mutants.sh --lookups --draw "$(date +%Y%m%d)"
 }
 
