@@ -103,7 +103,7 @@ bench-attachments: setup ## Measure 1,000 small files and one of 1 GB each way b
 fuzz: setup ## Feed what reads bytes from outside with mutated inputs, eleven targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
-mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each)
+mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each; ARGS=--lookups: those of the service)
 	@Scripts/mutants.sh $(ARGS)
 
 nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than two hours)

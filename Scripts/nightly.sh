@@ -16,6 +16,8 @@
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
 #   behaviours    planted mistakes, which tests of behaviours must notice
+#   lookups       300 configurations of the language through the service, 40 random transactions each; what it costs to wake
+#                 three of a thousand; ten planted mistakes, drawn by the day, which the transactions must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
 #   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
@@ -90,6 +92,14 @@ behaviours() {
     Scripts/mutants.sh --behaviours
 }
 
+lookups() {
+    POWERSYNC_ONLY=Stack POWERSYNC_LANGUAGE_CONFIGURATIONS="${POWERSYNC_LANGUAGE_CONFIGURATIONS:-300}" \
+        Scripts/test.sh --filter IncrementalTests
+    POWERSYNC_ONLY=MockService POWERSYNC_REAL_TIMES=1 \
+        Scripts/test.sh --filter LookupWakeUpTests/costsTheSameBesideAThousand
+    Scripts/mutants.sh --lookups --draw "$(date +%Y%m%d)"
+}
+
 # The manifest makes every warning of the package an error; here in the code that a debug build leaves out.
 release() {
     swift build -c release
@@ -162,7 +172,7 @@ fuzz-backend() {
 }
 
 all=(
-    sessions coordinator lifecycles endurance uploads processes attachments state values mutants behaviours release links
+    sessions coordinator lifecycles endurance uploads processes attachments state values mutants behaviours lookups release links
     bounds pruning figures busy postgres-18 sanitize-thread sanitize-address fuzz fuzz-backend
 )
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi

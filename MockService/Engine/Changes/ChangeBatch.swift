@@ -135,11 +135,7 @@ package struct ChangeBatch: Sendable {
         let change =
             kind == .delete ? Change(kind, table: 0, old: 0) : Change(kind, table: 0, new: 0)
         self.init(changes: [change], tables: [plan], isAhead: true)
-        for text in texts {
-            let start = bytes.count
-            if let text { bytes.append(contentsOf: text.utf8) }
-            cells.append(text == nil ? .null : Cell(start..<bytes.count))
-        }
+        appendRow(texts)
     }
 }
 
@@ -170,6 +166,21 @@ extension ChangeBatch {
                 case .told, .truncate, .identityIsOver, .readUpTo, .readWhole, .hold: false
                 }
             }
+    }
+
+    /// Adds the cells of a row.
+    ///
+    /// - Parameter texts: Its values, one for each column; nil for NULL.
+    /// - Returns: The first cell.
+    @discardableResult
+    package mutating func appendRow(_ texts: [String?]) -> Int {
+        let first = cells.count
+        for text in texts {
+            let start = bytes.count
+            if let text { bytes.append(contentsOf: text.utf8) }
+            cells.append(text == nil ? .null : Cell(start..<bytes.count))
+        }
+        return first
     }
 
     /// Adds a mark behind everything.

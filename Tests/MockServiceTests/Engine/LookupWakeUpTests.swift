@@ -23,38 +23,101 @@ struct LookupWakeUpTests {
         "\(rig.stream)#mine|0[\"\(owner)\"]"
     }
 
-    /// Each change of a key wakes the three streams that have read it, and nobody else.
-    @Test func eachChangeWakesThree() async throws {
-        try await Self.run { rig in
+    // MARK: Two levels
+
+    /// The projects of a user's teams: memberships of users are found by the user, projects by the team.
+    private static let twoLevels = """
+        config: {edition: 3}
+        streams:
+          mine:
+            auto_subscribe: true
+            query: >-
+              SELECT * FROM t WHERE owner IN (SELECT project FROM projects WHERE team IN
+                (SELECT team FROM members WHERE user_id = auth.user_id()))
+        """
+
+    /// Runs a test with streams at rest, three of each user, and a team for each user.
+    private static func run(
+        streams count: Int, _ body: (SessionRig, [SessionRig.Stream]) async throws -> Void
+    ) async throws {
+        let tables = ["members": ["id", "user_id", "team"], "projects": ["id", "team", "project"]]
+        try await SessionRig.run(twoLevels, others: tables) { rig in
+            let members = (0..<count).map { RowChange.insert(member("m\($0)", "u\($0)", "team\($0)")) }
+            try await rig.commit(in: [(table: "members", changes: members)])
             var streams: [SessionRig.Stream] = []
-            for number in 0..<300 {
+            for number in 0..<count {
                 streams.append(try await rig.serve(rig.attach(user: "u\(number / 3)")))
             }
             try await rig.rest()
+            try await body(rig, streams)
+        }
+    }
+
+    /// Each change of a key, of either level, wakes the three streams that have read it, and nobody else.
+    @Test func eachChangeWakesThree() async throws {
+        try await Self.run(streams: 1000) { rig, streams in
             let lines = streams.map(\.sink.texts.count)
             let before = try rig.wakeups()
-            for number in 0..<50 {
-                try await rig.commit(in: [
-                    ("members", [.insert(Self.member("m\(number)", "u\(number)", "p"))])
-                ])
+            for number in 0..<500 {
+                let user = number % 250
+                let (table, row) =
+                    number < 250
+                    ? ("projects", Self.member("p\(user)", "team\(user)", "p"))
+                    : ("members", Self.member("n\(user)", "u\(user)", "other\(user)"))
+                try await rig.commit(in: [(table: table, changes: [.insert(row)])])
                 try await rig.rest()
-                #expect(try rig.wakeups() == before + 3 * (number + 1))
+                try #require(try rig.wakeups() == before + 3 * (number + 1))
             }
             for (number, stream) in streams.enumerated() {
-                let isMember = number < 150
-                #expect((stream.sink.model.listed[Self.bucket("p", rig)] != nil) == isMember)
-                // The difference, and that it is complete.
-                #expect(stream.sink.texts.count == lines[number] + (isMember ? 2 : 0))
+                let hasProject = number < 750
+                #expect((stream.sink.model.listed[Self.bucket("p", rig)] != nil) == hasProject)
+                // The difference, and that it is complete; a team without projects changes nothing.
+                #expect(stream.sink.texts.count == lines[number] + (hasProject ? 2 : 0))
             }
             // Now that a bucket came of it, its operations wake whoever holds it.
             try await rig.commit([.insert(SessionRig.row("a", "p"))])
-            #expect(try rig.wakeups() == before + 300)
+            #expect(try rig.wakeups() == before + 1500 + 750)
             try await rig.rest()
             #expect(streams[0].sink.model.rowNames == ["t/a"])
-            #expect(streams[299].sink.model.rowNames == [])
+            #expect(streams[999].sink.model.rowNames == [])
             #expect(streams.allSatisfy { $0.sink.model.broken.isEmpty })
         }
     }
+
+    /// With `POWERSYNC_REAL_TIMES=1` the processor time of the process is judged, in which nothing else may run then.
+    private static let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1
+
+    /// What wakes three streams costs no more beside a thousand: 1.3 times what it costs where there are no others.
+    @Test(.enabled(if: isReal)) func costsTheSameBesideAThousand() async throws {
+        var (alone, among): ([Duration], [Duration]) = ([], [])
+        for _ in 0..<3 {
+            alone.append(try await Self.cost(streams: 3))
+            among.append(try await Self.cost(streams: 1000))
+        }
+        let (least, most) = (try #require(alone.min()), try #require(among.min()))
+        #expect(most <= least * 1.3, "\(among) beside others, \(alone) without")
+    }
+
+    /// The processor time of 500 changes for one user.
+    private static func cost(streams count: Int) async throws -> Duration {
+        var spent = Duration.zero
+        try await run(streams: count) { rig, streams in
+            let woken = streams.prefix(3)
+            let (before, start) = (try rig.wakeups(), processorTimeOfProcess())
+            let project = member("p", "team0", "p")
+            for number in 0..<500 {
+                let change: RowChange = number.isMultiple(of: 2) ? .insert(project) : .delete(project)
+                try await rig.commit(in: [(table: "projects", changes: [change])])
+                // Nobody else is looked at: that would be counted.
+                try await wait(for: "the three to be at rest") { woken.allSatisfy { $0.mailbox.isAtRest } }
+            }
+            spent = processorTimeOfProcess() - start
+            #expect(try rig.wakeups() == before + 1500)
+        }
+        return spent
+    }
+
+    // MARK: What is seen
 
     @Test func whatNobodyHasReadWakesNobody() async throws {
         try await Self.run { rig in
