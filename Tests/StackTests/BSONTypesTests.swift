@@ -1,4 +1,5 @@
 import PowerSyncStack
+import PowerSyncWire
 import Testing
 
 @Suite struct BSONTypesTests {
@@ -39,6 +40,22 @@ import Testing
         both.add(recorded)
         #expect(both.differences(from: recorded) == [] && both.differences(from: BSONTypes()) == [])
         #expect(BSONTypes().differences(from: both) == [])
+    }
+
+    @Test func documentsWithoutTheirBytesMayHaveAnyType() throws {
+        var recorded = try Self.types(Self.double)
+        recorded.addUnknown(try JSON.parse(#"{"a":[{"n":1}]}"#))
+        #expect(recorded.differences(from: try Self.types(Self.int32)) == [])
+        var other = try Self.types(Self.double)
+        other.addUnknown(try JSON.parse(#"{"s":"x"}"#))
+        #expect(
+            other.differences(from: try Self.types(Self.int32)) == ["a[].n has the BSON types 16, recorded 1"]
+        )
+        // Also when they came in another piece.
+        var all = BSONTypes()
+        all.add(other)
+        all.add(recorded)
+        #expect(all.differences(from: try Self.types(Self.int32)) == [])
     }
 
     @Test func whatIsNoDocumentIsRefused() {

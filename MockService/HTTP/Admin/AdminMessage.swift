@@ -34,7 +34,10 @@ package struct AdminMessage: Sendable, Equatable {
     ///   - time: Seconds since 1970.
     /// - Returns: The messages as the real service words and places them.
     package static func all(of config: CompiledConfig, at time: Double) -> [AdminMessage] {
+        // Of a text without definitions no key is told, which the compiler tells.
+        let isEmpty = config.diagnostics.all.contains { $0.name == .definitionsMissing }
         let told = config.diagnostics.all.compactMap { diagnostic -> AdminMessage? in
+            if isEmpty, diagnostic.name == .unknownKey { return nil }
             guard let (message, range) = diagnostic.asRecorded else { return nil }
             return AdminMessage(
                 level: diagnostic.severity, message: message,

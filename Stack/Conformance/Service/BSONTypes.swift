@@ -6,6 +6,8 @@ import PowerSyncWire
 package struct BSONTypes: Hashable, Sendable {
     /// The bytes in front of elements, by a path such as `data.data[].checksum`.
     private var types: [ExactText: Set<UInt8>] = [:]
+    /// The paths of documents whose bytes are not known, which may have any type there.
+    private var unknown: Set<ExactText> = []
 
     /// Makes those of no document.
     package init() {}
@@ -22,15 +24,35 @@ package struct BSONTypes: Hashable, Sendable {
     /// Adds the elements of other documents.
     package mutating func add(_ other: BSONTypes) {
         types.merge(other.types) { $0.union($1) }
+        unknown.formUnion(other.unknown)
+    }
+
+    /// Adds the elements of a document whose bytes were too long to be recorded: nothing is known of their types.
+    ///
+    /// - Parameter document: what it was read as.
+    package mutating func addUnknown(_ document: JSON) { addUnknown(document, below: "") }
+
+    private mutating func addUnknown(_ value: JSON, below path: String) {
+        for member in value.objectMembers ?? [] {
+            let place = path.isEmpty ? member.name : "\(path).\(member.name)"
+            unknown.insert(ExactText(place))
+            addUnknown(member.value, below: place)
+        }
+        for element in value.arrayValue ?? [] {
+            unknown.insert(ExactText(path + "[]"))
+            addUnknown(element, below: path + "[]")
+        }
     }
 
     /// What other documents have that these have not.
     ///
     /// - Parameter other: the types of those.
-    /// - Returns: a text for each path that both have, in order.
+    /// - Returns: a text for each path that both have and know, in order.
     package func differences(from other: BSONTypes) -> [String] {
         other.types.sorted { $0.key < $1.key }.compactMap { path, found in
-            guard let known = types[path], !found.isSubset(of: known) else { return nil }
+            guard !unknown.contains(path), let known = types[path], !found.isSubset(of: known) else {
+                return nil
+            }
             return "\(path.text) has the BSON types \(Self.text(found)), recorded \(Self.text(known))"
         }
     }

@@ -157,6 +157,8 @@ package struct ServiceScenario: Sendable {
                             throw StackError(.file, "\"bson\" of \(client.name) is not base64")
                         }
                         try lines.types.add(Array(document))
+                    } else if entry["bson"] != nil {
+                        lines.types.addUnknown(line)
                     }
                 } else {
                     throw StackError(.file, "an entry of \(client.name) is neither response nor line")
