@@ -32,7 +32,7 @@ enum ServiceChild {
 
     /// How often the state is looked at.
     private static let pause = Duration.microseconds(500)
-    /// When the end comes if the moment does not.
+    /// When the end comes, by a kill, if the moment does not.
     private static let longest = TestOptions.standstill * 3
 
     /// The limits of a session, and little rest for upkeep.
@@ -65,8 +65,10 @@ enum ServiceChild {
             configuration: configuration, poller: poller, log: Log(label: "test", level: .error))
         try await service.start()
         try await poller.sleep(until: .now + longest)
-        // It was to end before.
-        await service.stop()
+        // A process that ends by itself takes apart what its threads still use.
+        try moments.giveUp()
+        try await poller.sleep(until: .now + longest)
+        withExtendedLifetime(service) {}
     }
 
     /// Notes what is done to a state, on a thread of its own.
