@@ -67,9 +67,7 @@ attachments() {
 }
 
 state() {
-    # A process that traps says where.
-    SWIFT_BACKTRACE="${SWIFT_BACKTRACE:-enable=yes,color=no,threads=crashed,images=none,registers=none}" \
-        POWERSYNC_ONLY=MockService POWERSYNC_SERVICE_KILLS="${POWERSYNC_SERVICE_KILLS:-200}" \
+    POWERSYNC_ONLY=MockService POWERSYNC_SERVICE_KILLS="${POWERSYNC_SERVICE_KILLS:-200}" \
         Scripts/test.sh --filter CrashTests
 }
 

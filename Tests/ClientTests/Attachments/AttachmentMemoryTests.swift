@@ -23,9 +23,11 @@ import Testing
             for count in [10, 10_000] {
                 let folder = try TemporaryDirectory()
                 try await Self.prepare(count, in: folder)
-                await #expect(processExitsWith: .success) {
-                    [path = folder.path as String, count = count as Int] in
-                    try await AttachmentMemoryTests.transfer(count, in: path)
+                try await ProcessTurn.take {
+                    await #expect(processExitsWith: .success) {
+                        [path = folder.path as String, count = count as Int] in
+                        try await AttachmentMemoryTests.transfer(count, in: path)
+                    }
                 }
                 let text = try String(contentsOfFile: folder.file("growth"), encoding: .utf8)
                 let numbers = text.split(separator: " ").compactMap { Int($0) }

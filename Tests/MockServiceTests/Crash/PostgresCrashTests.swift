@@ -92,18 +92,18 @@ private final class PostgresCrashRig {
             delay: .microseconds(random.below(isOpening ? 500_000 : 20_000)))
         if moment == .commit { plan.count = 1 + random.below(40) }
         service.sendRequests(to: plan.port)
-        try await whileThereIsLoad { await Self.run(plan) }
+        try await whileThereIsLoad { try await Self.run(plan) }
         let problems = try await problems(staysServed: name == names.active)
         try #require(problems.isEmpty, "killed behind \(moment)")
     }
 
-    private static func run(_ plan: ServiceChild.Plan) async {
-        let result = await #expect(
-            processExitsWith: .failure, observing: [\.standardErrorContent]
-        ) { [plan = plan as ServiceChild.Plan] in
-            try await ServiceChild.run(plan)
+    private static func run(_ plan: ServiceChild.Plan) async throws {
+        let result = try await ProcessTurn.take {
+            await #expect(processExitsWith: .failure) { [plan = plan as ServiceChild.Plan] in
+                try await ServiceChild.run(plan)
+            }
         }
-        StoreKills.expectKilled(result)
+        StoreKills.expectKilled(result, plan.journal)
     }
 
     /// What the next configuration calls the stream of the table: as before, as what is being built, or otherwise.

@@ -44,6 +44,10 @@ enum StoreChild {
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
+        try await StoreJournal.keepingErrors(beside: plan.journal) { try await work(plan) }
+    }
+
+    private static func work(_ plan: Plan) async throws {
         if let percent = plan.percentThrough {
             let result = powersync_lossy_files_register(plan.draw, Int32(percent), plan.isSyncing)
             guard result == 0 else {

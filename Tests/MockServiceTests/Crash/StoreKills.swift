@@ -37,7 +37,7 @@ struct StoreKills {
             var known = StoreJournal.Content()
             for moment in [.commit] + others {
                 let plan = plan(folder.path, moment, &random)
-                await Self.kill(plan)
+                try await Self.kill(plan)
                 let problems = try Self.problems(plan, behind: known)
                 #expect(problems.isEmpty, "killed behind \(moment)")
                 if !problems.isEmpty { return }
@@ -78,21 +78,20 @@ struct StoreKills {
     }
 
     /// Runs a process until it has killed itself.
-    static func kill(_ plan: StoreChild.Plan) async {
-        let result = await #expect(
-            processExitsWith: .failure, observing: [\.standardErrorContent]
-        ) { [plan = plan as StoreChild.Plan] in
-            try await StoreChild.run(plan)
+    static func kill(_ plan: StoreChild.Plan) async throws {
+        let result = try await ProcessTurn.take {
+            await #expect(processExitsWith: .failure) { [plan = plan as StoreChild.Plan] in
+                try await StoreChild.run(plan)
+            }
         }
-        expectKilled(result)
+        expectKilled(result, plan.journal)
     }
 
     /// Expects that a process has killed itself; what it has said comes with the failure.
-    ///
-    /// An overflow ends it without a word: with `SWIFT_BACKTRACE=enable=yes`, as in `make nightly`, it says where.
-    static func expectKilled(_ result: ExitTest.Result?) {
-        let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(result?.exitStatus == .signal(SIGKILL), "\(errors.suffix(8000))")
+    static func expectKilled(_ result: ExitTest.Result?, _ journal: String) {
+        // There is nothing if it has not come to its body.
+        let said = (try? String(contentsOfFile: StoreJournal.errors(of: journal), encoding: .utf8)) ?? ""
+        #expect(result?.exitStatus == .signal(SIGKILL), "\(said.suffix(8000))")
     }
 
     /// What is wrong with the state that a process has left.
