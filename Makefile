@@ -20,7 +20,7 @@ EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
 	@echo
-	@echo 'Start here:  make demo    everything at work in a minute or two, no setup, nothing left behind'
+	@echo 'Start here:  make demo    everything at work in a few minutes, no setup, nothing left behind'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
@@ -100,10 +100,10 @@ bench-attachments: setup ## Measure 1,000 small files and one of 1 GB each way b
 	@swift build -c release --product powersync-stack >&2
 	@swift run -c release PowerSyncBenchmarks attachments $(ARGS)
 
-fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
+fuzz: setup ## Feed what reads bytes from outside with mutated inputs, eleven targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
-mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each)
+mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each; ARGS=--lookups: those of the service)
 	@Scripts/mutants.sh $(ARGS)
 
 nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than two hours)

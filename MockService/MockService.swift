@@ -1,9 +1,9 @@
 import PowerSyncCommandLine
-import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncHTTPServer
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 /// A sync service in this process: it replicates a Postgres database into buckets and streams them to
@@ -81,12 +81,18 @@ package final class MockService: Sendable {
     ///   taken, `StoreError` for a state that another process uses, what opening it throws, and `CancellationError` if the
     ///   service is stopped before it is ready.
     package func start() async throws {
-        let config = try SyncConfigReader.compile(configuration.syncConfig)
+        let config = SyncConfig.compile(configuration.syncConfig)
+        guard let plan = config.plan else { throw SyncConfigError(config) }
+        for diagnostic in PlacedDiagnostic.all(of: config) {
+            log.warning(
+                "the sync config may not do what was meant",
+                ["sync_config.place": "\(configuration.syncConfigName):\(diagnostic.line)"])
+        }
         let opener = StateOpener(
             configuration: configuration, poller: poller, log: log.labelled("state"), clock: clock)
         let state = try await opener.open(try StateFile(configuration.statePath))
         do {
-            try await start(config, state, opener)
+            try await start(plan, state, opener)
         } catch {
             await stop()
             await state.store.close()
@@ -95,7 +101,7 @@ package final class MockService: Sendable {
     }
 
     private func start(
-        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ opener: StateOpener
+        _ plan: SyncPlan, _ state: StateOpener.State, _ opener: StateOpener
     ) async throws {
         let publisher = Publisher()
         let alarm = Alarm(clock)
@@ -118,11 +124,14 @@ package final class MockService: Sendable {
                 try await store.frame($0)
             }
             let replicators = try await replicators(
-                config, state, publisher, frames, servers, metrics, health)
+                plan, state, publisher, frames, servers, metrics, health)
             let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
             let streams = StreamHandler(
                 store: store, frames: frames, publisher: publisher, alarm: alarm, slots: slots,
-                metrics: metrics, lines: lines, bucketLimit: configuration.maxBucketsPerConnection,
+                metrics: metrics, lines: lines,
+                limits: RequestLimits(
+                    buckets: configuration.maxBucketsPerConnection,
+                    results: configuration.maxParameterQueryResults),
                 log: log.labelled("sync"))
             return Parts(
                 store: state.store, pool: pool,
@@ -131,7 +140,7 @@ package final class MockService: Sendable {
                         pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store,
                         publisher: publisher, servers: servers, clock: clock,
                         clients: configuration.maxClientsPerUser),
-                    streams: streams),
+                    streams: streams, admin: AdminRoutes.State(store: state.store, pool: pool)),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, publisher: publisher, store: state.store,
                     clock: clock),
@@ -192,32 +201,34 @@ package final class MockService: Sendable {
     /// The replicator of the configuration, and of the one that clients are served from meanwhile; publishes what the
     /// state has.
     private func replicators(
-        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ publisher: Publisher,
+        _ plan: SyncPlan, _ state: StateOpener.State, _ publisher: Publisher,
         _ frames: FrameStore, _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [Replicator] {
-        let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
+        let hash = SyncPlan.hash(of: configuration.syncConfig)
         func replicator(
-            _ config: CompiledSyncConfig, _ text: String, _ hash: String, formerStream: StreamNumber?
+            _ plan: SyncPlan, _ text: String, _ hash: String, formerStream: StreamNumber?
         ) -> Replicator {
             let log = log.labelled("replication")
             return Replicator(
                 source: configuration.source, store: state.store, publisher: publisher, frames: frames,
-                servers: servers, poller: poller, log: log, metrics: metrics, config: config,
+                servers: servers, poller: poller, log: log, metrics: metrics, plan: plan,
                 configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
                 heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
                 random: clock.random, warnings: RowWarningLog(log))
         }
-        var replicators = [replicator(config, configuration.syncConfig, hash, formerStream: nil)]
+        var replicators = [replicator(plan, configuration.syncConfig, hash, formerStream: nil)]
         guard let active = try await state.store.deploy(configHash: hash) else { return replicators }
-        var served = config
+        var served = plan
         if active.configHash != hash {
-            do {
-                served = try SyncConfigReader.compile(active.config)
-            } catch {
-                log.warning("the former configuration cannot be served any more", ["error": "\(error)"])
+            // Buckets of a time when its text meant something else are not those that it means now.
+            guard SyncPlan.hash(of: active.config) == active.configHash,
+                let former = SyncConfig.compile(active.config).plan
+            else {
+                log.warning("the former configuration cannot be served any more")
                 return replicators
             }
+            served = former
             log.info("the former configuration is served until the one of now is built")
             replicators.append(
                 replicator(served, active.config, active.configHash, formerStream: active.number))
@@ -225,7 +236,8 @@ package final class MockService: Sendable {
         if state.mayBeServed {
             publisher.publish(
                 DurableCommit(
-                    stream: active.number, config: served, checkpoint: active.checkpoint, changed: .any))
+                    served: try await state.store.serving(served, by: active.number),
+                    checkpoint: active.checkpoint, changed: .any, lookups: .any, time: nil))
             // Until the source is heard, nobody knows how old that is.
             health.link(active.configHash).isDown()
         }
@@ -364,6 +376,7 @@ package final class MockService: Sendable {
             authenticator: authenticator, publisher: publisher, health: health, clock: clock,
             checkpointPlaces: TaskPlaces(configuration.checkpointRequests),
             answersProbes: configuration.probes.usesHTTP,
+            admin: AdminRoutes(configuration, publisher: publisher, health: health, clock: clock),
             state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))
     }
 }

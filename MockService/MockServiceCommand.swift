@@ -106,9 +106,7 @@ package enum MockServiceCommand {
             }
         } catch let error as SyncConfigError {
             await service.stop()
-            let place = error.diagnostics.map { "\(configured.syncConfigName): \($0)" }.joined(
-                separator: "\n")
-            throw fatal(place)
+            throw fatal(error.lines(named: configured.syncConfigName).joined(separator: "\n"))
         } catch let error as CancellationError {
             await service.stop()
             throw error

@@ -11,7 +11,8 @@
 #   tokens           tokens and the Authorization field
 #   keys             sets of keys, keys in PEM and DER
 #   configuration    the service's configuration and sync configurations
-#   queries          queries of sync streams
+#   sync-configs     sync configurations of all editions, with what rows and requests come to
+#   sql              the parser of SQL, and queries of all editions
 #   values           texts of Postgres as values of SQLite
 #   uploads          bodies of uploads, with values for every kind of column
 #   maps             table maps
@@ -19,7 +20,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(lines pgoutput http tokens keys configuration queries values uploads maps)
+all=(lines pgoutput http tokens keys configuration sync-configs sql values uploads maps)
 targets=()
 options=()
 for argument in "$@"; do

@@ -33,6 +33,9 @@ sources=$(select_files '\.swift$' '^(Tests|Package\.swift)')
 forbid 'a note to do something later, without the number of an issue' '(TODO|FIXME)([^#]*$)' "$swift"
 forbid 'fatalError outside tests' '(^|[^A-Za-z.])fatalError\(' "$sources"
 forbid 'FoundationNetworking (ARCHITECTURE.md, Dependencies)' 'import +FoundationNetworking' "$swift"
+forbid 'a continuation that ThreadSanitizer does not follow (Platform/System/Resumption.swift)' \
+    'with(Checked|Unsafe)(Throwing)?Continuation' \
+    "$(select_files '^(Platform/(System|SQLite|HTTP[A-Za-z]*)|Client|Tests/(TestSupport|ClientTests))/.*\.swift$' '/Resumption\.swift$')"
 forbid 'a package from elsewhere' '\.package\(' Package.swift
 
 # Keys stand in tests alone (backend 4.6).
@@ -84,6 +87,15 @@ while IFS=: read -r file script; do
     [ -n "$script" ] || continue
     [ -e "$script" ] || complain "$file: there is no $script"
 done < <(grep -roHE 'Scripts/[A-Za-z0-9-]+\.[a-z]+' Documentation | sort -u)
+
+# So are the tests that reviews name; an ellipsis stands for the rest of a name.
+tests=$(select_files '^Tests/.*\.swift$' | tr '\n' '\0' | xargs -0 grep -ohE 'func [a-z][A-Za-z0-9]*' | sed 's/^func //' | sort -u || true)
+while IFS=: read -r file test; do
+    [ -n "$test" ] || continue
+    name=${test#*.}
+    if [[ $name == *… ]]; then known="^${name%…}"; else known="^$name\$"; fi
+    grep -q "$known" <<<"$tests" || complain "$file: there is no test $test"
+done < <(grep -oHE '\b[A-Z][A-Za-z0-9]*Tests\.[a-z][A-Za-z0-9]*(…)?' Documentation/*Review.md | sort -u)
 
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)

@@ -95,6 +95,8 @@ notices 'a private key in JSON' $contents 'a private key' docker/key.json \
     "{\"$(word d)\": \"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI\"}"
 notices 'a private key in PEM' $contents 'a private key' docker/key.pem "-----BEGIN $(word PRIVATE) KEY-----"
 notices 'a note for later' $contents 'a note to do something later' Wire/New.swift "// $(word TODO): later"
+notices 'a continuation that ThreadSanitizer does not follow' $contents 'a continuation that ThreadSanitizer does not follow' \
+    Client/New.swift "await $(word withChecked)Continuation { _ in }"
 notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says not' \
     Wire/New.swift 'final class New: @unchecked Sendable {}'
 notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES is set for it by nobody' \
@@ -102,6 +104,8 @@ notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES 
 notices 'a suite that is not there' $contents 'Scripts/nightly.sh: there is no suite GoneTests' \
     Scripts/nightly.sh "# Scripts/test.sh --filter '$(word Gone)Tests|CrashTests'"
 notices 'a script that is not there' $contents 'there is no Scripts/gone.sh' Documentation/StackReview.md 'Scripts/gone.sh'
+notices 'a test that is not there' $contents 'there is no test WireTests.goneWithout' Documentation/StackReview.md \
+    'WireTests.goneWithout'
 if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
     printf 'gitdir: %s\n' "$(git rev-parse --absolute-git-dir)" >"$copy/.git"
     notices 'a commit that is not there' $contents 'the commit 0123456 is not in the history' \

@@ -41,12 +41,20 @@ if ! diff <(Scripts/mutants.sh --draw) <(printf '%s\n' "$planted"); then
     failed=1
 fi
 # Planting them takes hours, and one whose code has changed is noticed here.
-for patch in Tests/Mutants/*.patch "$behaviours"/*.patch; do
+lookups=Tests/Mutants/Lookups
+for patch in Tests/Mutants/*.patch "$behaviours"/*.patch "$lookups"/*.patch; do
     if ! git apply --check "$patch"; then
         echo "$patch does not fit any more"
         failed=1
     fi
 done
+# A test that was renamed would notice nothing.
+while IFS=: read -r patch name; do
+    if ! git grep -q "func ${name##*/}(" -- ":(glob)Tests/**/$(basename "${name%/*}").swift"; then
+        echo "$patch: there is no test $name"
+        failed=1
+    fi
+done < <(grep -H '^Test: ' "$lookups"/*.patch | sed 's/:Test: /:/')
 # Of a group each layer has one mistake at most, as the head of mutants.sh says.
 crowded=$(awk '
     /^Group: / { group = $2 }

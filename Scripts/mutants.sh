@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Plants mistakes into a copy of the sources. The random sessions have to notice each of Tests/Mutants: those against a
 # model, and those of a whole client whose streams are cut. A test of one behaviour has to notice each of
-# Tests/Mutants/Behaviours.
+# Tests/Mutants/Behaviours. Those of Tests/Mutants/Lookups are in lookups, their versions, whom they wake, what sessions
+# make of them and in the differ; random transactions of the service have to notice each, or the test that a patch names.
 #
 # usage: Scripts/mutants.sh [NAME…]      without names all of Tests/Mutants; or files of your own, PATH/TO/NAME.patch
 #        Scripts/mutants.sh --behaviours [--alone] [NUMBER…]    thirty behaviours of client-api 7, drawn by a seed
 #        Scripts/mutants.sh --draw        says which thirty
+#        Scripts/mutants.sh --lookups [NAME…]             all of Tests/Mutants/Lookups, or these
+#        Scripts/mutants.sh --lookups --draw SEED         ten of them
 #   POWERSYNC_PROPERTY_SEEDS=200         how many sessions each mistake gets
+#   POWERSYNC_LANGUAGE_CONFIGURATIONS=100    with how many configurations random transactions are tried for each
 #   MUTANT_SECONDS=600                   how long the sessions, or one test, may take
 #
 # The first line of a patch says what it breaks. In the sessions a mistake is noticed by an assertion that names its
@@ -21,14 +25,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Those whose hash with the seed is smallest: a number that comes or goes changes one of them.
+# Those of some lines whose hash with the seed is smallest: one that comes or goes changes one of them.
+draw() {
+    local name
+    while read -r name; do
+        printf '%s %s\n' "$(printf '%s %s' "$1" "$name" | sha256sum)" "$name"
+    done | sort | awk -v count="$2" 'NR <= count { print $3 }'
+}
+
 seed=14
 drawn() {
-    local number
     git grep -hoE '\.behaviour\([0-9, ]+\)' -- Tests ':!*/BehaviourListTests.swift' | grep -oE '[0-9]+' | sort -nu |
-        while read -r number; do
-            printf '%s %s\n' "$(printf '%s %s' "$seed" "$number" | sha256sum)" "$number"
-        done | sort | awk 'NR <= 30 { print $3 }' | sort -n
+        draw "$seed" 30 | sort -n
 }
 
 failed=0
@@ -52,6 +60,16 @@ case ${1:-} in
         shift
     fi
     ;;
+--lookups)
+    kind=lookups
+    shift
+    if [ "${1:-}" = --draw ]; then
+        seed=${2:?usage: Scripts/mutants.sh --lookups --draw SEED}
+        mapfile -t ten < <(for patch in Tests/Mutants/Lookups/*.patch; do basename "$patch" .patch; done | draw "$seed" 10)
+        echo "Seed $seed draws ${ten[*]}."
+        set -- "${ten[@]}"
+    fi
+    ;;
 esac
 
 names=("$@")
@@ -68,6 +86,9 @@ if [ "$kind" = behaviours ]; then
         fi
     fi
     for name in "${names[@]}"; do patches+=("$PWD/Tests/Mutants/Behaviours/$name.patch"); done
+elif [ "$kind" = lookups ]; then
+    if [ ${#names[@]} -eq 0 ]; then patches=("$PWD"/Tests/Mutants/Lookups/*.patch); fi
+    for name in "${names[@]}"; do patches+=("$PWD/Tests/Mutants/Lookups/$name.patch"); done
 elif [ ${#names[@]} -eq 0 ]; then
     patches=("$PWD"/Tests/Mutants/*.patch)
 else
@@ -81,7 +102,9 @@ else
 fi
 
 export POWERSYNC_ONLY=Client,Wire
+if [ "$kind" = lookups ]; then POWERSYNC_ONLY=MockService,Stack; fi
 export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-200}"
+export POWERSYNC_LANGUAGE_CONFIGURATIONS="${POWERSYNC_LANGUAGE_CONFIGURATIONS:-100}"
 unset POWERSYNC_SEED
 folder=$PWD/.build/mutants
 source=$folder/source
@@ -130,15 +153,20 @@ for patch in "${patches[@]}"; do
         continue
     fi
     group=$patch
-    if [ "$kind" = behaviours ]; then
-        filter+="${filter:+|}$(field Test "$patch")\\("
-        if [ -z "$alone" ]; then group=$(field Group "$patch"); fi
-    fi
+    test=$(field Test "$patch")
+    if [ "$kind" != sessions ] && [ -n "$test" ]; then filter+="${filter:+|}$test\\("; fi
+    if [ "$kind" = behaviours ] && [ -z "$alone" ]; then group=$(field Group "$patch"); fi
     if [ -z "${groups[$group]:-}" ]; then order+=("$group"); fi
     groups[$group]="${groups[$group]:-}$patch"$'\n'
 done
 if [ ${#order[@]} -eq 0 ]; then exit 1; fi
-if [ "$kind" = sessions ]; then filter='SyncPropertyTests|SyncFaultTests'; fi
+# The tests of which an issue must name its seed.
+case $kind in
+sessions) seeded='SyncPropertyTests|SyncFaultTests' tries="$POWERSYNC_PROPERTY_SEEDS seeds" ;;
+lookups) seeded=IncrementalTests tries="$POWERSYNC_LANGUAGE_CONFIGURATIONS configurations" ;;
+behaviours) seeded='' tries='' ;;
+esac
+if [ -n "$seeded" ]; then filter+="${filter:+|}$seeded"; fi
 
 echo 'Building the tests in a copy of the sources…'
 if ! build; then
@@ -166,12 +194,12 @@ for group in "${order[@]}"; do
         test=$(field Test "$patch")
         if [ -z "$built" ]; then
             result='failed for another reason: it does not build'
-        elif [ "$kind" = behaviours ]; then
+        elif [ -n "$test" ]; then
             result=$(judge "$test\\(" "$test")
             if [ "$result" = passed ]; then result="NOT noticed by $test"; fi
         else
-            result=$(judge "$filter")
-            if [ "$result" = passed ]; then result="NOT noticed in $POWERSYNC_PROPERTY_SEEDS seeds"; fi
+            result=$(judge "$seeded")
+            if [ "$result" = passed ]; then result="NOT noticed in $tries"; fi
         fi
         report "$patch" "$result"
     done

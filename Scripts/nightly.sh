@@ -2,7 +2,7 @@
 # The long forms of the tests, and the forms that other machines have. Runs each step to its end, says how long it
 # took, and fails if one of them failed.
 #
-# usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order
+# usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order; none is meant to take more than an hour
 #   sessions      10,000 random sessions against a model, 200 crashes
 #   coordinator   10,000 random sessions of the coordinator
 #   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
@@ -14,18 +14,24 @@
 #   state         200 kills of a process that replicates a script into the service's state, the same on files that lose what
 #                 was not synced, and 200 of a service on Postgres
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
-#   mutants       planted mistakes, which the sessions must notice, and those that tests of behaviours must notice
+#   mutants       planted mistakes, which the sessions must notice
+#   behaviours    planted mistakes, which tests of behaviours must notice
+#   lookups       300 configurations of the language through the service, 40 random transactions each; what it costs to wake
+#                 three of a thousand; ten planted mistakes, drawn by the day, which the transactions must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
 #   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
 #                 COMMIT; migrations under load
-#   bounds        100 bodies of 16 MiB at once, and 5,000 connections that get nowhere, against a release build
+#   bounds        100 bodies of 16 MiB at once, 5,000 connections that get nowhere, a user with 100 requests in flight, and
+#                 a minute of twice as many uploads as connections, against a release build
 #   pruning       a ledger of 5,000,000 entries is pruned while 1,000 transactions a second arrive, against a release build
 #   figures       the tables of two clients on backend and service, and of faults; both fail unless A = B = Postgres at the end
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
-#   sanitize      the client, what it stands on, and the HTTP server under ThreadSanitizer and AddressSanitizer
-#   fuzz          what reads bytes from outside: the targets of Scripts/fuzz.sh, five minutes each, those of the backend ten
+#   sanitize-thread   the client, what it stands on, and the HTTP server under ThreadSanitizer
+#   sanitize-address  the same under AddressSanitizer
+#   fuzz          what reads bytes from outside: the targets of Scripts/fuzz.sh but those of the backend, five minutes each
+#   fuzz-backend  those of the backend, ten minutes each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -79,10 +85,19 @@ values() {
 }
 
 mutants() {
-    local status=0
-    Scripts/mutants.sh || status=1
-    Scripts/mutants.sh --behaviours || status=1
-    return "$status"
+    Scripts/mutants.sh
+}
+
+behaviours() {
+    Scripts/mutants.sh --behaviours
+}
+
+lookups() {
+    POWERSYNC_ONLY=Stack POWERSYNC_LANGUAGE_CONFIGURATIONS="${POWERSYNC_LANGUAGE_CONFIGURATIONS:-300}" \
+        Scripts/test.sh --filter IncrementalTests
+    POWERSYNC_ONLY=MockService POWERSYNC_REAL_TIMES=1 \
+        Scripts/test.sh --filter LookupWakeUpTests/costsTheSameBesideAThousand
+    Scripts/mutants.sh --lookups --draw "$(date +%Y%m%d)"
 }
 
 # The manifest makes every warning of the package an error; here in the code that a debug build leaves out.
@@ -117,8 +132,8 @@ measured() {
 
 bounds() {
     export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}" \
-        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}"
-    measured 'HeavyBodyTests|CrowdTests|FairnessTests'
+        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}" POWERSYNC_SOAK="${POWERSYNC_SOAK:-60}"
+    measured 'HeavyBodyTests|CrowdTests|FairnessTests|SoakTests'
 }
 
 pruning() {
@@ -140,18 +155,26 @@ postgres-18() {
     Scripts/postgres-18.sh Scripts/test.sh
 }
 
-sanitize() {
-    Scripts/sanitize.sh
+sanitize-thread() {
+    Scripts/sanitize.sh thread
+}
+
+sanitize-address() {
+    Scripts/sanitize.sh address
 }
 
 fuzz() {
-    local status=0
-    Scripts/fuzz.sh lines pgoutput http tokens keys configuration queries values || status=1
-    FUZZ_SECONDS="${FUZZ_SECONDS:-600}" Scripts/fuzz.sh uploads maps || status=1
-    return "$status"
+    Scripts/fuzz.sh lines pgoutput http tokens keys configuration sync-configs sql values
 }
 
-all=(sessions coordinator lifecycles endurance uploads processes attachments state values mutants release links bounds pruning figures busy postgres-18 sanitize fuzz)
+fuzz-backend() {
+    FUZZ_SECONDS="${FUZZ_SECONDS:-600}" Scripts/fuzz.sh uploads maps
+}
+
+all=(
+    sessions coordinator lifecycles endurance uploads processes attachments state values mutants behaviours lookups release links
+    bounds pruning figures busy postgres-18 sanitize-thread sanitize-address fuzz fuzz-backend
+)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then
@@ -178,7 +201,7 @@ for step in "$@"; do
         result=FAILED
         failed=1
     fi
-    summary+=$(printf '%-7s %-12s %5d s' "$result" "$step" $((SECONDS - started)))$'\n'
+    summary+=$(printf '%-7s %-16s %5d s' "$result" "$step" $((SECONDS - started)))$'\n'
 done
 printf '\n%s' "$summary"
 exit "$failed"

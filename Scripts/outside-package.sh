@@ -69,6 +69,19 @@ if [ "$(uname -s)" = Linux ]; then
 fi
 echo "It prints '$output' and links ${linked:-what this system calls otherwise}."
 
+echo 'Building it on the dynamic library…'
+sed 's/name: "PowerSync"/name: "PowerSyncDynamic"/' "$app/Package.swift" >"$folder/manifest"
+cmp -s "$folder/manifest" "$app/Package.swift" && fail 'README.md has no Package.swift with the product PowerSync'
+cp "$app/Package.swift" "$folder/manifest.before"
+cp "$folder/manifest" "$app/Package.swift"
+swift_build >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2 && fail 'it does not build on PowerSyncDynamic'; }
+output=$(POWERSYNC_DATA_DIR=$folder/dynamic "$program" 2>"$folder/log") || { cat "$folder/log" >&2 && fail 'it fails'; }
+[ "$output" = '1 × Books' ] || fail "the program on PowerSyncDynamic printed: $output"
+if [ "$(uname -s)" = Linux ]; then
+    readelf -d "$program" | grep 'NEEDED.*libPowerSyncDynamic' >/dev/null || fail 'the program does not link PowerSyncDynamic'
+fi
+cp "$folder/manifest.before" "$app/Package.swift"
+
 if [ "${1:-}" = --static ]; then
     echo 'Building it for release, with the libraries of Swift inside…'
     options=(-c release --static-swift-stdlib)

@@ -2,8 +2,8 @@
 ///
 /// Foundation's decoder turns `0.1234567890123456789012345` into a rounded double and `1.10` into `1.1`
 /// (backend 2.4); what passes through this type reaches Postgres and SQLite digit for digit. Values are equal if they
-/// are spelled alike, byte for byte.
-package indirect enum JSON: Sendable, Hashable {
+/// are spelled alike, byte for byte. A value is as large as a text: none lies on the heap by itself.
+package enum JSON: Sendable, Hashable {
     /// The value `null`.
     case null
     /// `true` or `false`.

@@ -51,49 +51,69 @@ extension UploadOperation {
     ///   - path: where it stands, for the error.
     /// - Throws: `WireError` with `.invalidField`.
     package init(json: JSON, path: String) throws(WireError) {
-        self = try UploadReader.operation(json, path)
+        self = try UploadReader.operation(json, Place(path))
     }
+}
+
+/// Where a value stands, which is spelled for an error alone: a body has a thousand operations, and no error.
+private struct Place {
+    private let path: String
+    private let index: Int?
+
+    /// Names a value, or an element of the list that it is.
+    init(_ path: String, _ index: Int? = nil) {
+        self.path = path
+        self.index = index
+    }
+
+    /// The path of a member.
+    func member(_ name: String) -> String { "\(text)/\(name)" }
+
+    /// The path.
+    var text: String { index.map { "\(path)/\($0)" } ?? path }
 }
 
 private enum UploadReader {
     static func list<Element>(
-        _ value: JSON, _ path: String, _ element: (JSON, String) throws(WireError) -> Element
+        _ value: JSON, _ path: String, _ element: (JSON, Place) throws(WireError) -> Element
     ) throws(WireError) -> [Element] {
         guard let values = value.arrayValue else { throw .field(path, "an array") }
         var elements: [Element] = []
         elements.reserveCapacity(values.count)
-        for (index, value) in values.enumerated() { elements.append(try element(value, "\(path)/\(index)")) }
+        for (index, value) in values.enumerated() { elements.append(try element(value, Place(path, index))) }
         return elements
     }
 
-    static func transaction(_ value: JSON, _ path: String) throws(WireError) -> UploadTransaction {
-        guard let members = value.objectMembers else { throw .field(path, "an object") }
+    static func transaction(_ value: JSON, _ place: Place) throws(WireError) -> UploadTransaction {
+        guard let members = value.objectMembers else { throw .field(place.text, "an object") }
         // Of two lists one would be swallowed.
         guard members.count(where: { $0.name == "crud" }) == 1, let crud = value["crud"] else {
-            throw .field(path, "a member \"crud\", once")
+            throw .field(place.text, "a member \"crud\", once")
         }
         return UploadTransaction(
-            id: try number(first(value, ["tx_id", "transaction_id", "transactionId"]), path + "/tx_id"),
-            operations: try list(crud, path + "/crud", operation))
+            id: try number(
+                first(value, ["tx_id", "transaction_id", "transactionId"]), place.member("tx_id")),
+            operations: try list(crud, place.member("crud"), operation))
     }
 
-    static func operation(_ value: JSON, _ path: String) throws(WireError) -> UploadOperation {
-        guard value.objectMembers != nil else { throw .field(path, "an object") }
+    static func operation(_ value: JSON, _ place: Place) throws(WireError) -> UploadOperation {
+        guard value.objectMembers != nil else { throw .field(place.text, "an object") }
         guard let kind = value["op"]?.stringValue.flatMap(UploadOperationKind.init(rawValue:)) else {
-            throw .field(path + "/op", "PUT, PATCH or DELETE")
+            throw .field(place.member("op"), "PUT, PATCH or DELETE")
         }
         guard let table = first(value, ["table", "type"])?.stringValue else {
-            throw .field(path + "/table", "a text")
+            throw .field(place.member("table"), "a text")
         }
-        let data = try object(first(value, ["data", "opData", "op_data"]), path + "/data")
+        let data = try object(first(value, ["data", "opData", "op_data"]), place.member("data"))
         guard let id = (first(value, ["id"]) ?? data?.last { $0.name == "id" }?.value).flatMap(idText) else {
-            throw .field(path + "/id", "a text")
+            throw .field(place.member("id"), "a text")
         }
         return UploadOperation(
             kind: kind, table: table, id: id,
-            opID: try number(first(value, ["op_id", "clientId", "client_id"]), path + "/op_id"), data: data,
-            old: try object(first(value, ["old", "previousValues", "previous_values"]), path + "/old"),
-            metadata: try text(value["metadata"], path + "/metadata"))
+            opID: try number(first(value, ["op_id", "clientId", "client_id"]), place.member("op_id")),
+            data: data,
+            old: try object(first(value, ["old", "previousValues", "previous_values"]), place.member("old")),
+            metadata: try text(value["metadata"], place.member("metadata")))
     }
 
     /// Returns the first of these members that is there and not `null`.
@@ -110,15 +130,15 @@ private enum UploadReader {
         return value.stringValue
     }
 
-    static func object(_ value: JSON?, _ path: String) throws(WireError) -> [JSONMember]? {
+    static func object(_ value: JSON?, _ path: @autoclosure () -> String) throws(WireError) -> [JSONMember]? {
         guard let value else { return nil }
-        guard let members = value.objectMembers else { throw .field(path, "an object") }
+        guard let members = value.objectMembers else { throw .field(path(), "an object") }
         return members
     }
 
-    static func text(_ value: JSON?, _ path: String) throws(WireError) -> String? {
+    static func text(_ value: JSON?, _ path: @autoclosure () -> String) throws(WireError) -> String? {
         guard let value, !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw .field(path, "a text") }
+        guard let text = value.stringValue else { throw .field(path(), "a text") }
         return text
     }
 
@@ -137,11 +157,11 @@ private enum UploadReader {
         return numbers.count == operations.count && isRising ? id : nil
     }
 
-    static func number(_ value: JSON?, _ path: String) throws(WireError) -> Int64? {
+    static func number(_ value: JSON?, _ path: @autoclosure () -> String) throws(WireError) -> Int64? {
         guard let value else { return nil }
         if let number = value.int64Value { return number }
         guard let number = value.stringValue.flatMap({ Int64($0) }) else {
-            throw .field(path, "a whole number")
+            throw .field(path(), "a whole number")
         }
         return number
     }

@@ -117,7 +117,9 @@ package struct UploadResult: Sendable, Hashable {
 
 extension UploadResult.Operation {
     fileprivate var json: JSON {
-        var members = [JSONMember("i", .integer(index))]
+        var members: [JSONMember] = []
+        members.reserveCapacity(4)
+        members.append(JSONMember("i", .integer(index)))
         if let opID { members.append(JSONMember("op_id", .integer(opID))) }
         members.append(JSONMember("status", .string(status)))
         if let code { members.append(JSONMember("code", .string(code))) }
@@ -140,8 +142,9 @@ package struct UploadResponse: Sendable, Hashable {
 
     /// The answer as a JSON object; older clients read only `message`.
     package var json: JSON {
-        let states = results.flatMap(\.operations).map(\.status)
-        let count = { (names: Set<String>) in JSON.integer(states.count { names.contains($0) }) }
+        var states: [String: Int] = [:]
+        for operation in results.lazy.flatMap(\.operations) { states[operation.status, default: 0] += 1 }
+        let count = { (names: [String]) in JSON.integer(names.reduce(0) { $0 + (states[$1] ?? 0) }) }
         return .object([
             JSONMember("request_id", .string(requestID)), JSONMember("message", .string("Batch completed")),
             JSONMember("replayed", .bool(!results.isEmpty && results.allSatisfy(\.replayed))),

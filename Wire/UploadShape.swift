@@ -40,8 +40,7 @@ package struct UploadShape: Sendable, Hashable {
 
 /// Passes over a body with the limits in hand.
 private struct UploadCounter {
-    /// An indirect case on the heap, and what an array takes before its first element.
-    private static let boxBytes = 32
+    /// What an array takes before its first element.
     private static let arrayBytes = 48
     /// Arrays double when they grow, so that a place of one is taken twice.
     private static let elementBytes = 2 * MemoryLayout<JSON>.stride
@@ -51,7 +50,7 @@ private struct UploadCounter {
     /// The length from which on it is looked at what a text would be as an array.
     private static let largeText = 4_096
     /// A value of such a text, or what its list or object takes for it.
-    private static let textValueBytes = boxBytes + elementBytes + 16
+    private static let textValueBytes = elementBytes + 16
 
     let limits: UploadLimits
     private(set) var transactions = 0
@@ -160,7 +159,6 @@ private struct UploadCounter {
 
     private mutating func begin() throws(WireError) {
         values += 1
-        treeBytes += Self.boxBytes
         guard values <= limits.values else {
             throw tooLarge("at most \(limits.values) values in a request", limits.values)
         }

@@ -7,13 +7,15 @@ struct AttemptAnswer: Sendable {
     private let txID: Int64?
     /// What the ledger says of operations that are not executed again, by their index.
     var known: [Int: LedgerReading.Known] = [:]
-    private var states: [Int: UploadResult.Operation] = [:]
+    /// What became of each operation in this attempt; nil where nothing did.
+    private var states: [UploadResult.Operation?]
     private var rejections: [(failure: UploadResult.Failure, id: String)] = []
 
     /// Makes the answer to a transaction of which nothing is known.
     init(_ transaction: UploadTransaction) {
         operations = transaction.operations
         txID = transaction.id
+        states = Array(repeating: nil, count: operations.count)
     }
 
     /// Notes that a plan was executed.
@@ -50,7 +52,7 @@ struct AttemptAnswer: Sendable {
     /// A rejection of now comes first in it: of those of before the client has been told, or will find them in its states.
     var result: UploadResult {
         var result = UploadResult(
-            status: .success, txID: txID, replayed: states.isEmpty,
+            status: .success, txID: txID, replayed: states.allSatisfy { $0 == nil },
             operations: operations.indices.map { states[$0] ?? replayed($0) })
         if let rejection = rejections.first ?? formerRejection {
             result.status = .fatalError

@@ -7,7 +7,7 @@ import PowerSyncWire
 /// Finds out who a request is from.
 ///
 /// What is shown chooses one way of proving it; nobody is asked second, so that no failure of one opens the way of
-/// another (Backend/DESIGN.md 2).
+/// another (Backend/Authentication/SPEC.md).
 package struct Authentication: Sendable {
     /// What is asked for.
     package enum Use: Sendable, Hashable {

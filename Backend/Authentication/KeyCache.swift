@@ -1,7 +1,7 @@
 import PowerSyncCrypto
 import PowerSyncWire
 
-/// What is known of a provider's keys, and when they are fetched: a value of events and time (Backend/DESIGN.md 3).
+/// What is known of a provider's keys, and when they are fetched: a value of events and time (Backend/Authentication/SPEC.md).
 ///
 /// Times are seconds of a clock that only goes on.
 package struct KeyCache: Sendable {

@@ -1,6 +1,6 @@
 import PowerSyncCrypto
 
-/// What a token of one kind must say (Backend/DESIGN.md 2).
+/// What a token of one kind must say (Backend/Authentication/SPEC.md).
 package struct TokenRules: Sendable, Hashable {
     /// How far two clocks may differ, in seconds.
     package static let tolerance = 60.0

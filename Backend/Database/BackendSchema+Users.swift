@@ -5,7 +5,7 @@ extension BackendSchema {
     static let userDisabledCode = "ACCOUNT_DISABLED"
 
     /// Who may do nothing, which rejections a user has seen, and a question before each transaction that asks for the first and
-    /// knows roles (Backend/DESIGN.md 2, 5 and 7).
+    /// knows roles (Backend/Authentication/SPEC.md, Backend/Apply/SPEC.md and Backend/Start/SPEC.md).
     ///
     /// `psb.open` and `psb.table_digest` with fewer parameters stay, for backends of before; the lock of a client is the same
     /// one in both.

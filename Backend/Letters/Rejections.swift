@@ -1,7 +1,7 @@
 import PowerSyncPostgres
 import PowerSyncWire
 
-/// What a user sees of the dead letters that are of this user (backend 1.4; Backend/DESIGN.md 7).
+/// What a user sees of the dead letters that are of this user (backend 1.4; Backend/Start/SPEC.md).
 ///
 /// Never what they hold, nor by which token they came. That a user has seen one changes no state and makes no room: both are
 /// the operator's.

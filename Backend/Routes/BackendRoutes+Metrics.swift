@@ -31,6 +31,13 @@ extension BackendRoutes {
         }
     }
 
+    /// What operations are counted by.
+    private struct Work: Hashable {
+        let table: ExactText
+        let kind: UploadOperationKind
+        let status: String
+    }
+
     /// Counts what became of an upload.
     ///
     /// - Parameters:
@@ -44,13 +51,15 @@ extension BackendRoutes {
         func label(_ table: String) -> String {
             tables?.tables[ExactText(table)] == nil ? BackendMetrics.other : table
         }
-        var operations: [[String]: Int] = [:]
+        var operations: [Work: Int] = [:]
         for (transaction, result) in zip(request.transactions, results) {
             metrics.count(.transactions, [result.status.rawValue])
             if result.replayed { metrics.count(.replays) }
             for state in result.operations where transaction.operations.indices.contains(state.index) {
                 let operation = transaction.operations[state.index]
-                operations[[label(operation.table), operation.kind.rawValue, state.status], default: 0] += 1
+                let work = Work(
+                    table: ExactText(operation.table), kind: operation.kind, status: state.status)
+                operations[work, default: 0] += 1
             }
             guard let failure = result.failure else { continue }
             let failed = failure.operationIndex.flatMap { index in
@@ -59,7 +68,10 @@ extension BackendRoutes {
             metrics.count(
                 .rejections, [failure.errorCode, failed.map { label($0.table) } ?? BackendMetrics.other])
         }
-        for (labels, count) in operations { metrics.count(.operations, labels, by: count) }
+        for (work, count) in operations {
+            metrics.count(
+                .operations, [label(work.table.text), work.kind.rawValue, work.status], by: count)
+        }
     }
 }
 

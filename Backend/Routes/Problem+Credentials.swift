@@ -1,4 +1,4 @@
-/// What a request is answered with for whom it is from (Backend/DESIGN.md 2, 3 and 5).
+/// What a request is answered with for whom it is from (Backend/Authentication/SPEC.md and Backend/Apply/SPEC.md).
 extension Problem {
     /// Which rule credentials break; each is a 401.
     package enum CredentialsCode: String, Sendable, CaseIterable {

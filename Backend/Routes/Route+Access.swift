@@ -72,7 +72,7 @@ extension Route {
 }
 
 extension Route.Kind {
-    /// Who is answered on routes of this kind (Backend/DESIGN.md 2).
+    /// Who is answered on routes of this kind (Backend/Authentication/SPEC.md).
     package var access: Route.Access {
         switch self {
         case .keys, .capabilities, .greeting, .liveness, .readiness, .startup, .preflight: .everybody

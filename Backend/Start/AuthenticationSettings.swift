@@ -1,7 +1,7 @@
 import PowerSyncCrypto
 import PowerSyncSystem
 
-/// Who may sign in, and by what (Backend/DESIGN.md 2, 3 and 8).
+/// Who may sign in, and by what (Backend/Authentication/SPEC.md and Backend/Start/SPEC.md).
 package struct AuthenticationSettings: Sendable, Hashable {
     /// The team's provider of tokens.
     package struct Provider: Sendable, Hashable {

@@ -10,7 +10,7 @@ struct DevelopmentSwitches {
     var isPublic = false
 }
 
-/// What no start is made with, although each setting is one by itself (Backend/DESIGN.md 8; backend 7, number 24).
+/// What no start is made with, although each setting is one by itself (Backend/Start/SPEC.md; backend 7, number 24).
 extension BackendConfiguration {
     /// Notes what is refused.
     ///

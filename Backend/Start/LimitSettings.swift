@@ -1,4 +1,4 @@
-/// How much of what costs or guesses is answered, by each process (Backend/DESIGN.md 7).
+/// How much of what costs or guesses is answered, by each process (Backend/Start/SPEC.md).
 package struct LimitSettings: Sendable, Hashable {
     /// How many tokens a user is given a minute; 0 sets no limit.
     package var tokensPerMinute = 600

@@ -1,4 +1,4 @@
-/// How the backend meets its database, and who watches it (Backend/DESIGN.md 6 and 7).
+/// How the backend meets its database, and who watches it (Backend/Database/SPEC.md and Backend/Start/SPEC.md).
 package struct LinkSettings: Sendable, Hashable {
     /// Whether connections keep statements prepared, which poolers in transaction mode do not.
     package var preparesStatements = true

@@ -1,4 +1,4 @@
-/// Has a backend read again, at each SIGHUP, what may change while it runs (backend 8.1; Backend/DESIGN.md 7).
+/// Has a backend read again, at each SIGHUP, what may change while it runs (backend 8.1; Backend/Start/SPEC.md).
 package struct ReloadLoop: Sendable {
     /// Gets what stays as it was, and what is wrong with its settings.
     package typealias Complaint = @Sendable (_ what: String, _ problem: String) -> Void

@@ -1,4 +1,4 @@
-/// As whom transactions write (Backend/DESIGN.md 5 and 8).
+/// As whom transactions write (Backend/Apply/SPEC.md and Backend/Start/SPEC.md).
 package struct RoleSettings: Sendable, Hashable {
     /// The roles that a transaction may take, the first one by default; none leaves it the login role.
     package var roles: [DatabaseRole] = []

@@ -1,4 +1,4 @@
-/// The moments of a stop, all counted from its beginning (backend 8.1; Backend/DESIGN.md 7).
+/// The moments of a stop, all counted from its beginning (backend 8.1; Backend/Start/SPEC.md).
 ///
 /// Whoever runs backends kills one that is still there after half a minute: a stop takes two seconds less, whatever hangs.
 package struct StopBudget: Sendable, Hashable {

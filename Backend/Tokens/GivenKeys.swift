@@ -1,6 +1,6 @@
 import PowerSyncCrypto
 
-/// Keys that stand in settings: one that signs, and others that verify besides (Backend/DESIGN.md 4).
+/// Keys that stand in settings: one that signs, and others that verify besides (Backend/Tokens/SPEC.md).
 package struct GivenKeys: Sendable, Hashable {
     /// The names of the setting of the private key; the second one is that of .NET programs.
     static let privateNames = ["POWERSYNC_PRIVATE_KEY", "POWERSYNC_PRIVATEKEY"]

@@ -2,7 +2,7 @@ import PowerSyncCommandLine
 import PowerSyncCrypto
 
 /// What the commands for keys do: which files are to be written, in this order, so that each moment between two of them is good
-/// (Backend/DESIGN.md 4).
+/// (Backend/Tokens/SPEC.md).
 package enum KeyCommands {
     /// How long others may remember published keys before a new one signs: twice what answers say (backend 4.6).
     package static let notice: Int64 = 600

@@ -1,6 +1,6 @@
 import PowerSyncWire
 
-/// What a key is for, and since when: members beside those of the key itself, in seconds since 1970 (Backend/DESIGN.md 4).
+/// What a key is for, and since when: members beside those of the key itself, in seconds since 1970 (Backend/Tokens/SPEC.md).
 package struct KeyTimes: Sendable, Hashable {
     /// What a key is for.
     package enum State: String, Sendable {

@@ -2,7 +2,7 @@ import PowerSyncCrypto
 import PowerSyncCommandLine
 import PowerSyncSystem
 
-/// Has the keys of a running backend follow their folder (Backend/DESIGN.md 4).
+/// Has the keys of a running backend follow their folder (Backend/Tokens/SPEC.md).
 ///
 /// What cannot be read, or has no signer although the one of before is there, leaves what is known; a key that is gone is gone.
 package final class KeyWatch: Sendable {

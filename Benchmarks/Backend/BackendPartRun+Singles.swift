@@ -8,7 +8,7 @@ extension BackendPartRun {
     func singles() async throws -> BackendPart.Figures {
         let tables = UploadTables.uniform
         let pgbench = try await PgbenchRun(
-            program: world.postgresProgram("pgbench"), folder: world.folder)
+            program: world.postgres.program("pgbench"), folder: world.postgres.folder)
         var figures = SingleFigures(title: title, users: sizes.users)
         try await world.with(tables) { source in
             try await world.with(tables) { other in
@@ -46,7 +46,7 @@ extension BackendPartRun {
         await source.end()
         try await source.logsStatements(false)
         return try PipelineScript(
-            ServerLog.statements(of: try world.log()), number: Self.toldNumber,
+            ServerLog.statements(of: try world.postgres.log()), number: Self.toldNumber,
             rowID: "told-\(Self.toldNumber)", user: "told")
     }
 

@@ -22,19 +22,15 @@ final class BackendSource: Sendable {
     /// Describes a database that is there and empty.
     ///
     /// - Parameters:
-    ///   - uri: the database.
-    ///   - name: what it is called.
+    ///   - place: the database.
     ///   - tables: the tables that it gets.
-    ///   - folder: what the backend needs and says goes there; it is made when the backend starts.
     ///   - program: the path of the backend.
     ///   - poller: the poller of the program.
-    init(
-        _ uri: String, name: String, tables: UploadTables, folder: String, program: String, poller: Poller
-    ) {
-        self.uri = uri
-        self.name = name
+    init(_ place: BenchmarkPostgres.Place, tables: UploadTables, program: String, poller: Poller) {
+        uri = place.uri
+        name = place.name
+        folder = place.folder
         self.tables = tables
-        self.folder = folder
         self.program = program
         self.poller = poller
     }

@@ -53,6 +53,13 @@ enum ServiceBenchmarkCommand {
                                do: the processor time of the service, beside that without streams (Linux)
              memory            the most that a new service has needed (Linux): 100,000 rows and a client,
                                1,000,000 rows and two, 1,000 clients, 1,000 clients with gzip
+             compile           a configuration of 46 queries in published shapes, compiled in this process
+             language          three streams over one table, a join, a sub-select of two levels: a snapshot of
+                               100,000 rows, and the processor time of 20,000 transactions of one row (Linux);
+                               beside one stream of the same rows
+             lookups           10,000 users with one row of a lookup each: 200 changes of one of them, each from
+                               its answer until its session has the rows; and the memory without sessions
+                               (Linux), beside ten users
 
             Examples:
 

@@ -26,6 +26,12 @@ enum ServicePart: String, CaseIterable, Sendable {
     case idle
     /// The most memory in four situations.
     case memory
+    /// The compiler alone.
+    case compile
+    /// Several streams, a join and sub-selects, beside one stream.
+    case language
+    /// Many users, each with a row of a lookup.
+    case lookups
 
     /// Returns the parts that words name: each names one, or all whose names begin with it.
     ///
@@ -75,6 +81,9 @@ enum ServicePart: String, CaseIterable, Sendable {
         case .fanout: try await part.fanout()
         case .idle: try await part.idle()
         case .memory: try await part.memory()
+        case .compile: try part.compile()
+        case .language: try await part.language()
+        case .lookups: try await part.lookups()
         }
     }
 }

@@ -41,7 +41,7 @@ extension ServicePartRun {
     }
 
     /// Returns the seconds from the start of a service to its first checkpoint.
-    private static func ready(_ stream: ReadStream, _ service: MeasuredService) throws -> Double {
+    static func ready(_ stream: ReadStream, _ service: MeasuredService) throws -> Double {
         guard let checkpoint = stream.progress.checkpoint else {
             throw BenchmarkError("a stream has no checkpoint")
         }

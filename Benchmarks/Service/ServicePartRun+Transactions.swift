@@ -73,23 +73,25 @@ extension ServicePartRun {
     }
 
     /// What the writer took.
-    private struct Writing: Sendable {
+    struct Writing: Sendable {
         let seconds: Double
         let end: ContinuousClock.Instant
     }
 
-    private static func id(_ pair: Int, _ number: Int) -> String { "single-\(pair)-\(number)" }
+    /// The id of a row that `write` inserts.
+    static func id(_ pair: Int, _ number: Int) -> String { "single-\(pair)-\(number)" }
 
-    /// Inserts rows with one psql, whose commits wait for no disk.
-    private func write(_ pair: Int, to source: ServiceSource) async throws -> Writing {
+    /// Inserts rows with one psql, whose commits wait for no disk; in a project if items are of one.
+    func write(_ pair: Int, to source: ServiceSource, project: String? = nil) async throws -> Writing {
         let text = String(repeating: "x", count: 100)
+        let (column, value) = project.map { (", project_id", ", '\($0)'") } ?? ("", "")
         let lines = (1...sizes.singles).map { number in
-            "INSERT INTO items(id, name, a, n) "
-                + "VALUES('\(Self.id(pair, number))', 'row \(number)', '\(text)', \(number));\n"
+            "INSERT INTO items(id, name, a, n\(column)) "
+                + "VALUES('\(Self.id(pair, number))', 'row \(number)', '\(text)', \(number)\(value));\n"
         }
-        let file = world.folder + "/singles.sql"
+        let file = world.postgres.folder + "/singles.sql"
         try PrivateFile.write(lines.joined(), to: file)
-        let psql = try await world.postgresProgram("psql")
+        let psql = try await world.postgres.program("psql")
         let start = ContinuousClock.now
         let result = try await ChildProcess.run(
             psql,
@@ -110,7 +112,7 @@ extension ServicePartRun {
     ) async throws -> Value {
         // Without a loop it ends with the server, and so with us, however we end.
         let receiver = try ChildProcess.spawn(
-            try await world.postgresProgram("pg_recvlogical"),
+            try await world.postgres.program("pg_recvlogical"),
             [
                 "--dbname", source.uri, "--slot", "bench_limit", "--plugin", "pgoutput", "--create-slot",
                 "--start", "--no-loop", "--option", "proto_version=1", "--option",

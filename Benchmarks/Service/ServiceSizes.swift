@@ -9,9 +9,9 @@ struct ServiceSizes: Sendable {
     var manyRows = 1_000_000
     /// Rows of the one transaction of `bulk`.
     var bulkRows = 100_000
-    /// Transactions of `singles`.
+    /// Transactions of `singles` and `language`.
     var singles = 20_000
-    /// Commits of a round of `latency`.
+    /// Commits of a round of `latency` and `lookups`.
     var commits = 200
     /// Write checkpoints of a round.
     var writeCheckpoints = 50
@@ -23,4 +23,6 @@ struct ServiceSizes: Sendable {
     var changes = 10
     /// Commits of a round of `idle`.
     var commitsOfOthers = 500
+    /// Users of `lookups`.
+    var users = 10_000
 }

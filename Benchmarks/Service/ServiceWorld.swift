@@ -1,4 +1,3 @@
-import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncSystem
 
@@ -11,13 +10,9 @@ final class ServiceWorld: Sendable {
 
     /// Reads all streams.
     let reader: LineReader
-    /// The poller of the run.
-    let poller: Poller
-    /// A folder for what parts write; it goes with the session.
-    let folder: String
-    private let server: PostgresServer
+    /// Where the databases are.
+    let postgres: BenchmarkPostgres
     private let program: String
-    private let count = Lock(0)
 
     /// Starts Postgres and the reader.
     ///
@@ -27,19 +22,10 @@ final class ServiceWorld: Sendable {
     /// - Throws: `CommandError` if there is no such program, errors of starting.
     init(program: String?, session: Session) async throws {
         self.program = try program ?? StackWorld.sibling("powersync-mock-service")
-        folder = try session.temporaryFolder()
-        let poller = try session.poller()
-        self.poller = poller
         let reader = try LineReader()
         session.onEnd { reader.stop() }
         self.reader = reader
-        let database = StackDatabase(.cluster(directory: nil), isDurable: true, poller: poller)
-        session.onEnd { try await database.close() }
-        try await database.open()
-        guard let server = database.server else {
-            throw BenchmarkError("the private Postgres was not started")
-        }
-        self.server = server
+        postgres = try await BenchmarkPostgres(isDurable: true, session: session)
     }
 
     // MARK: Sources
@@ -54,33 +40,20 @@ final class ServiceWorld: Sendable {
     func with<Value: Sendable>(
         _ tables: ServiceTables, _ body: (ServiceSource) async throws -> Value
     ) async throws -> Value {
-        let name = count.withLock { count in
-            count += 1
-            return "bench_\(count)"
+        try await postgres.with { place in
+            let source = ServiceSource(
+                place.uri, syncConfig: tables.syncConfig, folder: place.folder, program: program,
+                poller: postgres.poller)
+            do {
+                try await source.fill(tables.sql)
+                let value = try await body(source)
+                try await source.stop()
+                return value
+            } catch {
+                await source.end()
+                throw error
+            }
         }
-        let source = ServiceSource(
-            try await server.createDatabase(name, poller: poller), syncConfig: tables.syncConfig,
-            folder: "\(folder)/\(name)", program: program, poller: poller)
-        do {
-            try await source.fill(tables.sql)
-            let value = try await body(source)
-            try await source.stop()
-            try await server.dropDatabase(name, poller: poller)
-            return value
-        } catch {
-            // The database goes with the server.
-            await source.end()
-            throw error
-        }
-    }
-
-    /// Returns the path of a program that comes with Postgres.
-    ///
-    /// - Parameter name: the program.
-    /// - Returns: its path.
-    /// - Throws: `PostgresServerError` without a Postgres.
-    func postgresProgram(_ name: String) async throws -> String {
-        try await PostgresBinaries.find().directory + "/" + name
     }
 
     // MARK: Streams
@@ -176,7 +149,7 @@ final class ServiceWorld: Sendable {
         _ service: MeasuredService, user: String = "u1", operations: Int,
         _ body: @escaping @Sendable (CannedService, Int) async throws -> Value
     ) async throws -> Value {
-        let canned = try CannedService(of: "http://127.0.0.1:\(service.port)", poller: poller)
+        let canned = try CannedService(of: "http://127.0.0.1:\(service.port)", poller: postgres.poller)
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask {
                 await canned.run()

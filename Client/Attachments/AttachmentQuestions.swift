@@ -26,7 +26,7 @@ final class AttachmentQuestions: Sendable {
 
     private struct Waiter {
         let question: BatchQuestion
-        let continuation: CheckedContinuation<Turn, any Error>
+        let continuation: Resumption<Turn, any Error>
     }
 
     /// Questions on their way together.
@@ -107,8 +107,8 @@ final class AttachmentQuestions: Sendable {
 
     private func turn(_ id: UInt64, _ question: BatchQuestion) async throws -> Turn {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Turn, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Turn, any Error>) in
                 let isCancelled = change { state, _ in
                     // The handler below runs after the task is marked: one of the two sees the other.
                     if Task.isCancelled { return true }

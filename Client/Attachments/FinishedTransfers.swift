@@ -36,7 +36,7 @@ final class FinishedTransfers: Sendable {
 
     private struct Waiter {
         let transfer: FinishedTransfer
-        let continuation: CheckedContinuation<Void, any Error>
+        let continuation: Resumption<Void, any Error>
     }
 
     private struct State {
@@ -74,7 +74,7 @@ final class FinishedTransfers: Sendable {
     /// - Parameter transfer: what was done.
     /// - Throws: ``Unpublished``; what the database throws: the row is as before then.
     func write(_ transfer: FinishedTransfer) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        try await withThrowingResumption { (continuation: Resumption<Void, any Error>) in
             let isFirst = state.withLock { state in
                 state.waiters.append(Waiter(transfer: transfer, continuation: continuation))
                 defer { state.isWriting = true }

@@ -68,14 +68,14 @@ extension ConnectorCall: CustomReflectable {
 final class ConnectorAnswer<Value: Sendable>: Sendable {
     private enum State {
         case new
-        case waiting(CheckedContinuation<Value, any Error>)
+        case waiting(Resumption<Value, any Error>)
         case over
     }
 
     private let state = Lock(State.new)
 
     /// Notes who waits; false if it is over already.
-    func wait(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
+    func wait(_ continuation: Resumption<Value, any Error>) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
             state = .waiting(continuation)
@@ -85,7 +85,7 @@ final class ConnectorAnswer<Value: Sendable>: Sendable {
 
     /// Lets whoever waits go on; the first result counts.
     func give(_ result: Result<Value, any Error>) {
-        let waiter = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+        let waiter = state.withLock { state -> Resumption<Value, any Error>? in
             defer { state = .over }
             guard case .waiting(let waiter) = state else { return nil }
             return waiter

@@ -33,8 +33,8 @@ extension DatabaseGroup {
             },
             leave: { answer.give(.failure(SyncStopped())) })
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Value, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Value, any Error>) in
                 var isWaiting = false
                 let event = LifecycleEvent.called(
                     call.id, kind, instance: database.number, connection: connection)

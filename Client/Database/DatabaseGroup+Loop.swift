@@ -23,8 +23,8 @@ extension DatabaseGroup {
         let request = LifecycleRequest(database: database, work: work)
         let stays: @Sendable () -> Bool = { wish.isClose || call?.isCancelled == true }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Void, any Error>) in
                 var isLeft = false
                 post(.wished(ticket)) { loop in
                     // The handler below runs after the task is marked: one of the two sees the other.

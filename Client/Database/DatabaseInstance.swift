@@ -8,7 +8,7 @@ final class DatabaseInstance: Sendable {
         var pool: (any ConnectionPool)?
         var isClosed = false
         var uses = 0
-        var waiter: CheckedContinuation<Void, Never>?
+        var waiter: Resumption<Void, Never>?
     }
 
     /// The instance's status.
@@ -37,7 +37,7 @@ final class DatabaseInstance: Sendable {
     }
 
     func endUse() {
-        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let waiter = state.withLock { state -> Resumption<Void, Never>? in
             state.uses -= 1
             return state.uses == 0 ? state.waiter.take() : nil
         }
@@ -55,7 +55,7 @@ final class DatabaseInstance: Sendable {
         refuseUse()
         changes.finish()
         status.close()
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        await withResumption { (continuation: Resumption<Void, Never>) in
             let isUnused = state.withLock { state in
                 if state.uses > 0 { state.waiter = continuation }
                 return state.uses == 0

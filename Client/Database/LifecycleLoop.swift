@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSystem
 
 /// What the loop of a group keeps: the state that decides, what is to be done, and what the numbers stand for.
 struct LifecycleLoop: Sendable {
@@ -9,7 +10,7 @@ struct LifecycleLoop: Sendable {
     var isRunning = false
     private var lastID = 0
     var requests: [Int: LifecycleRequest] = [:]
-    var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+    var waiters: [Int: Resumption<Void, any Error>] = [:]
     var calls: [Int: RunningCall] = [:]
     /// How to end the time that a call is given.
     var patience: [Int: AsyncFlag] = [:]

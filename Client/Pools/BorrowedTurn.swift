@@ -5,7 +5,7 @@ import PowerSyncSystem
 /// A pool need not notice that nobody waits any more: a queue does not. So the call has a task of its own, which may go
 /// on when whoever asked has gone; what it comes to then does nothing.
 final class BorrowedTurn<Value: Sendable>: Sendable {
-    private typealias Waiter = CheckedContinuation<Value, any Error>
+    private typealias Waiter = Resumption<Value, any Error>
 
     private enum Phase {
         case new
@@ -29,7 +29,7 @@ final class BorrowedTurn<Value: Sendable>: Sendable {
     /// - Throws: what it throws; `CancellationError` at once for who is cancelled before the callback has begun.
     func run(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 guard wait(continuation) else {
                     continuation.resume(throwing: CancellationError())
                     return

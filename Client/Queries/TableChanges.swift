@@ -61,7 +61,7 @@ final class TableChanges: Sendable {
 final class TableChangeMailbox: Sendable {
     private struct State {
         var pending: Set<String> = []
-        var waiter: CheckedContinuation<Set<String>?, any Error>?
+        var waiter: Resumption<Set<String>?, any Error>?
         var isFinished = false
     }
 
@@ -80,7 +80,7 @@ final class TableChangeMailbox: Sendable {
     /// - Throws: `CancellationError`; what has arrived stays then.
     func next() async throws -> Set<String>? {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let known: Result<Set<String>?, any Error>? = state.withLock { state in
                     // The handler of a task that is cancelled already has run, and found nobody to wake.
                     if Task.isCancelled { return .failure(CancellationError()) }

@@ -1,9 +1,11 @@
+import PowerSyncSystem
+
 /// Keeps the credentials of one connection, and asks the app for new ones one call at a time (client-api 3.7).
 actor CredentialsCache {
     private struct Fetch {
         let id: Int
         let task: Task<Void, Never>
-        var waiters: [Int: CheckedContinuation<SyncCredentials, any Error>] = [:]
+        var waiters: [Int: Resumption<SyncCredentials, any Error>] = [:]
     }
 
     private let fetch: @Sendable () async throws -> SyncCredentials?
@@ -46,7 +48,7 @@ actor CredentialsCache {
         nextID += 1
         let id = nextID
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
                 if current == nil { current = begin() }
                 current?.waiters[id] = continuation

@@ -10,7 +10,9 @@ package struct VerifiedToken: Sendable, Equatable {
     package let expiry: Double
 
     /// The text of `sub` by which write checkpoints are kept.
-    package var userID: String { RequestValues(token: payload).userID }
+    package var userID: String {
+        RequestSlots(token: payload, connection: nil).value(of: .userID).textForm ?? "null"
+    }
 }
 
 /// Decides whether a token is accepted (service 2.1, 2.2).

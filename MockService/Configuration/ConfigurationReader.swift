@@ -1,4 +1,6 @@
 import PowerSyncCommandLine
+import PowerSyncSyncRules
+import PowerSyncWire
 import PowerSyncYAML
 
 /// What a configuration file says beside the service itself.
@@ -79,7 +81,9 @@ package struct ConfigurationReader {
             try ClientAuthReader(reader: self).read(node, host: named["host"], into: &service)
         }
         service.probes = try probes(root)
-        try readLimits(try map(try map(root["api"])?["parameters"]), into: &service)
+        let api = try map(root["api"])
+        service.apiTokens = try tokens(api?["tokens"])
+        try readLimits(try map(api?["parameters"]), into: &service)
         service.metricsPort = try number(try map(root["telemetry"])?["prometheus_port"], in: 0...65_535)
         // Maps of the user's own.
         for key in ["metadata", "parameters"] { _ = try map(root[key]) }
@@ -104,6 +108,8 @@ package struct ConfigurationReader {
     private func readReplication(
         _ connection: YAMLNode, into service: inout MockServiceConfiguration
     ) throws(YAMLError) {
+        if let id = try text(connection["id"]) { service.connectionID = id }
+        if let tag = try text(connection["tag"]) { service.connectionTag = tag }
         if let prefix = try text(connection["slot_name_prefix"]) {
             // What Postgres allows in the name of a slot, which goes on with a number and four digits.
             guard prefix.utf8.count <= 40,
@@ -124,6 +130,18 @@ package struct ConfigurationReader {
         }
     }
 
+    /// The tokens of the admin routes; one that no request can show is refused.
+    private func tokens(_ node: YAMLNode?) throws(YAMLError) -> [String] {
+        var tokens: [String] = []
+        for element in try list(node) {
+            guard let token = try text(element), !token.isEmpty, !token.contains(where: \.isWhitespace) else {
+                throw element.error("a token of 'api.tokens' is a text without spaces, and not empty")
+            }
+            tokens.append(token)
+        }
+        return tokens
+    }
+
     private func readLimits(
         _ parameters: YAMLNode?, into service: inout MockServiceConfiguration
     ) throws(YAMLError) {
@@ -138,10 +156,11 @@ package struct ConfigurationReader {
         if let limit = try number(parameters["max_data_fetch_concurrency"], in: 1...100) {
             service.maxDataFetchConcurrency = limit
         }
-        // Of what they bound there is nothing here: queries on parameters, and counts that are kept.
-        for key in ["max_parameter_query_results", "bucket_count_cache_ttl_minutes"] {
-            _ = try number(parameters[key], in: limits)
+        if let limit = try number(parameters["max_parameter_query_results"], in: limits) {
+            service.maxParameterQueryResults = limit
         }
+        // Of what it bounds there is nothing here: counts that are kept.
+        _ = try number(parameters["bucket_count_cache_ttl_minutes"], in: limits)
         if let minutes = try number(parameters["checkpoint_request_retention_minutes"], in: limits) {
             service.checkpointRequestRetention = .seconds(60 * minutes)
         }
@@ -161,7 +180,10 @@ package struct ConfigurationReader {
     private func otherNotes(_ root: YAMLNode, _ connection: YAMLNode) throws(YAMLError) -> [String] {
         var notes: [String] = []
         if try flag(connection["debug_api"]) == true {
-            notes.append("'debug_api' means nothing here: there is no admin API")
+            notes.append("'debug_api' means nothing here: no route runs SQL")
+        }
+        if let tag = try text(connection["tag"]), ExactText(tag) != CompileOptions().defaultTag {
+            notes.append("'tag' means nothing here: the one connection has the tag 'default' in queries")
         }
         if try flag((root["sync_config"] ?? root["sync_rules"])?["exit_on_error"]) == false {
             notes.append("'exit_on_error' is taken for true: a sync config with errors ends the service")

@@ -5,6 +5,12 @@ import PowerSyncSystem
 package struct MockServiceConfiguration: Sendable {
     /// The source database.
     package var source: SourceDatabase
+    /// What the admin routes call the connection.
+    package var connectionID = "default"
+    /// What they say of its tag.
+    package var connectionTag = "default"
+    /// The tokens of the admin routes; without one nobody is let in.
+    package var apiTokens: [String] = []
     /// What names of replication slots begin with.
     package var slotNamePrefix = "powersync_"
     /// How often the log is moved on when nothing else does.
@@ -55,6 +61,8 @@ package struct MockServiceConfiguration: Sendable {
     package var grace: Duration = .seconds(2)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
+    /// Rows of lookups and elements of arrays that one stream may come to.
+    package var maxParameterQueryResults = 1000
     /// How many streams read data at once, and no more than `StoreLimits.readers`.
     package var maxDataFetchConcurrency = 10
 

@@ -2,6 +2,8 @@
 package indirect enum PostgresType: Sendable, Hashable {
     /// The text of Postgres, as it is; also every type that is not known.
     case text
+    /// `name`, for which Postgres has a type of elements: what stands in braces is an array, as recorded.
+    case name
     /// `bool`.
     case boolean
     /// `int2`, `int4`, `int8`, `oid`.
@@ -73,6 +75,7 @@ package indirect enum PostgresType: Sendable, Hashable {
     private var kind: String {
         switch self {
         case .text: "text"
+        case .name: "name"
         case .boolean: "boolean"
         case .integer: "integer"
         case .real: "real"
@@ -93,6 +96,7 @@ package indirect enum PostgresType: Sendable, Hashable {
     /// The type of a name in `pg_catalog` whose kind is a base type.
     package static func base(named name: String) -> PostgresType {
         switch name {
+        case "name": .name
         case "bool": .boolean
         case "int2", "int4", "int8", "oid": .integer
         case "float4", "float8": .real

@@ -69,4 +69,27 @@ package struct TypeCatalog: Sendable {
         default: return .text
         }
     }
+    /// The type of an id where the configuration knows no types of one's own (`custom_postgres_types` off): what Postgres
+    /// has built in, and arrays of that; all else is text.
+    ///
+    /// - Parameters:
+    ///   - oid: The id.
+    ///   - isRead: Whether the value is read with its table: then one of a domain is of its base type, which the stream does
+    ///     not tell (service 9.7, G38).
+    /// - Returns: The type.
+    package func plainType(_ oid: UInt32, isRead: Bool) -> PostgresType {
+        var entry = entries[oid]
+        var depth = 0
+        while isRead, let domain = entry, domain.kind == "d", depth < 16 {
+            entry = entries[domain.inner]
+            depth += 1
+        }
+        guard let entry, entry.kind == "b" else { return .text }
+        guard entry.isArray else { return .base(named: entry.name) }
+        // Types of one's own have no name here.
+        guard let element = entries[entry.inner], element.kind == "b", !element.name.isEmpty else {
+            return .text
+        }
+        return .array(.base(named: element.name), delimiter: element.delimiter)
+    }
 }

@@ -17,14 +17,16 @@ package struct ConversionError: Error, Sendable, Equatable, CustomStringConverti
     }
 }
 
-/// Turns texts of Postgres into SQLite values as edition 2 and later do (service 6.13).
+/// Turns texts of Postgres into SQLite values (service 6.13).
 ///
 /// The session that produced the texts must have `DateStyle` ISO, `TimeZone` UTC and `bytea_output` hex.
 package struct ValueConverter: Sendable {
     private let times: TimeText
 
     /// Makes a converter for a configuration's options.
-    package init(options: ConversionOptions = ConversionOptions()) { times = TimeText(options: options) }
+    package init(options: CompatibilityOptions = CompatibilityOptions(edition: 3)) {
+        times = TimeText(options: options)
+    }
 
     /// Converts one value of a column.
     ///
@@ -37,6 +39,7 @@ package struct ValueConverter: Sendable {
         guard let text else { return .null }
         switch type {
         case .text, .json: return .text(text)
+        case .name: return .text(name(text))
         case .boolean: return .integer(text == "t" || text == "true" ? 1 : 0)
         case .integer:
             guard let integer = Int64(text) else { throw .malformed("integer") }
@@ -58,7 +61,7 @@ package struct ValueConverter: Sendable {
         guard let text else { return "null" }
         guard depth <= 10 else { throw .tooDeep }
         switch type {
-        case .text: return JSON.quoted(text)
+        case .text, .name: return JSON.quoted(text)
         case .boolean: return text == "t" || text == "true" ? "1" : "0"
         case .integer: return text
         case .real: return NumberText.real(try Self.double(text))
@@ -105,6 +108,17 @@ package struct ValueConverter: Sendable {
             var parts: [String] = []
             for element in elements { parts.append(try list(element, type, depth: depth + 1)) }
             return "[\(parts.joined(separator: ","))]"
+        }
+    }
+
+    /// What a name is: an array if it can be read as one.
+    private func name(_ text: String) -> String {
+        guard text.utf8.first == UInt8(ascii: "{") else { return text }
+        do throws(ConversionError) {
+            return try json(text, .array(.text, delimiter: ","), depth: 0)
+        } catch {
+            // It is a text all the same.
+            return text
         }
     }
 

@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Spells the answers to requests that fail (service 1.3).
@@ -62,13 +63,14 @@ enum ErrorResponse {
             ])
     }
 
-    static func tooManyBuckets(_ number: String) -> HTTPResponse {
+    /// A request that comes to more than it may (service 3.11); of the message the first line alone.
+    static func overLimit(_ error: RequestError) -> HTTPResponse {
         // This one body lacks the status, and the answer has the field of streams, as recorded.
         let answer = make(
             500,
             [
                 JSONMember("code", .string("PSYNC_S2305")),
-                JSONMember("description", .string("Too many buckets: \(number)")),
+                JSONMember("description", .string(error.message)),
                 JSONMember("name", .string("ServiceError")),
             ])
         var fields = answer.fields

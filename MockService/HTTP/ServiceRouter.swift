@@ -9,6 +9,7 @@ struct ServiceRouter: Sendable {
     struct State: Sendable {
         let writeCheckpoints: WriteCheckpoints
         let streams: StreamHandler
+        let admin: AdminRoutes.State
     }
 
     let authenticator: Authenticator
@@ -19,6 +20,7 @@ struct ServiceRouter: Sendable {
     let checkpointPlaces: TaskPlaces
     /// Whether clients may ask for the probes.
     let answersProbes: Bool
+    let admin: AdminRoutes
     /// The state of now; nil while it is made anew.
     let state: @Sendable () -> State?
     let log: Log
@@ -72,6 +74,13 @@ struct ServiceRouter: Sendable {
                 let id = try await take(parameters, token, requested: wanted)
                 return JSONResponse.data(.object([JSONMember("checkpoint_request_id", .string(String(id)))]))
             }
+        case ("POST", let path) where AdminRoutes.Query.paths.contains(path):
+            return await answered(request) {
+                let parameters = try await RequestParameters.read(request, body)
+                let query = try AdminRoutes.Query(path, parameters)
+                try admin.tokens.check(Self.authorization(request))
+                return try await admin.answer(query, from: current().admin)
+            }
         case ("GET", let path):
             let answer = answersProbes ? probe(path) : nil
             return answer ?? ErrorResponse.notFound(request.method, path)
@@ -116,12 +125,21 @@ struct ServiceRouter: Sendable {
         validate: (JSON) throws(RequestViolations) -> Void = { _ throws(RequestViolations) in },
         _ handler: Handler
     ) async -> HTTPResponse {
-        do {
+        await answered(request) {
             let parameters = try await RequestParameters.read(request, body, keeping: names)
             try validate(parameters)
             if request.path == "/sync/stream" { _ = try SyncStreamRequest(json: parameters) }
             let token = try await authenticator.authenticate(Self.authorization(request))
             return try await handler(parameters, token)
+        }
+    }
+
+    /// Answers a request, and whatever is wrong with it.
+    private func answered(
+        _ request: HTTPRequest, _ answer: () async throws -> HTTPResponse
+    ) async -> HTTPResponse {
+        do {
+            return try await answer()
         } catch let refusal as RequestParameters.Refusal {
             return refusal.response
         } catch let violations as RequestViolations {

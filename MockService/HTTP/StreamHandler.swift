@@ -2,6 +2,7 @@ import PowerSyncCommandLine
 import PowerSyncCompression
 import PowerSyncHTTP
 import PowerSyncHTTPServer
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Opens sync streams (service 1.4, 1.5).
@@ -18,7 +19,7 @@ struct StreamHandler: Sendable {
     let slots: ConnectionSlots
     let metrics: ServiceMetrics
     let lines: LineBudget
-    let bucketLimit: Int
+    let limits: RequestLimits
     let log: Log
     /// Of all streams.
     let compressors = BlockCompressors()
@@ -31,22 +32,18 @@ struct StreamHandler: Sendable {
     {
         let body = try SyncStreamRequest(json: parameters)
         guard let slot = slots.take() else { throw Refusal(response: HTTPResponse(status: 429)) }
-        let (resolution, attachment) = try attach(body, token)
+        let (settled, lookups, attachment) = try attach(body, token)
         let loop = SessionLoop(
             store: store, frames: frames, attachment: attachment, alarm: alarm, slot: slot, metrics: metrics,
-            lines: lines, buckets: resolution.buckets, expiry: token.expiry)
-        let clock = alarm.clock
-        let view = try await clock.first(until: clock.monotonic() + Self.patience) {
-            try await loop.firstView()
-        }
-        guard let view else {
+            lines: lines, buckets: settled?.buckets ?? [], expiry: token.expiry, lookups: lookups)
+        guard let beginning = try await self.beginning(of: loop) else {
             log.warning("no stream was opened: what it begins with could not be read in time")
             throw Refusal(response: ErrorResponse.unexpected("Timeout while waiting for data"))
         }
         let names = attachment.mailbox.buckets
         let session = StreamSession(
-            positions: body.buckets.filter { names.contains(ExactText($0.name)) }, streams: resolution.streams
-        )
+            positions: body.buckets.filter { names.contains(ExactText($0.name)) },
+            streams: settled?.streams ?? beginning.streams)
         // A list may stand in several fields (RFC 9110 5.3).
         func list(_ name: String) -> String? {
             let values = request.fields.values(name)
@@ -68,7 +65,7 @@ struct StreamHandler: Sendable {
             // The slot, which the loop holds, is free again when this closure is gone, also if it never runs.
             let known = client.logged
             log.info(
-                "Sync stream started", known.merging(["buckets": "\(resolution.buckets.count)"]) { $1 })
+                "Sync stream started", known.merging(["buckets": "\(names.count)"]) { $1 })
             let encoder = LineEncoder(lineFormat, compression: compression, compressors)
             var reason = StreamEnd.service
             defer {
@@ -80,12 +77,14 @@ struct StreamHandler: Sendable {
                 log.info("Sync stream complete", known.merging(stats) { $1 })
             }
             do {
-                try await loop.run(session, view, encoder, HTTPLineSink(writer))
+                try await loop.run(session, beginning, encoder, HTTPLineSink(writer))
             } catch {
                 reason = StreamEnd(
                     error, isStopping: publisher.isClosed, isReplaced: publisher.current?.stream != served)
                 if (error as? HTTPServerError)?.code == .writeTimeout {
                     log.warning("a client reads too slowly and is dropped", known)
+                } else if let error = error as? RequestError {
+                    log.error(Self.told(error), known)
                 } else if reason == .failure {
                     log.error("a stream failed", known.merging(["error": "\(error)"]) { $1 })
                 }
@@ -95,10 +94,27 @@ struct StreamHandler: Sendable {
         return HTTPResponse(status: 200, fields: fields, body: .stream(stream))
     }
 
+    /// Reads what a stream begins with.
+    ///
+    /// - Returns: What that is; nil if it took too long.
+    /// - Throws: `Refusal` if the request comes to more than it may; what the storage throws.
+    private func beginning(of loop: SessionLoop) async throws -> SessionLoop.Sight? {
+        let clock = alarm.clock
+        do {
+            return try await clock.first(until: clock.monotonic() + Self.patience) {
+                try await loop.firstView()
+            }
+        } catch let error as RequestError {
+            throw refusal(error)
+        }
+    }
+
     /// Resolves a request in the configuration that is served, and attaches its stream to what is published of that.
+    ///
+    /// - Returns: What it comes to, if the request alone decides; else what finds that out.
     private func attach(
         _ body: SyncStreamRequest, _ token: VerifiedToken
-    ) throws -> (resolution: Resolution, attachment: Attachment) {
+    ) throws -> (settled: SessionBuckets?, lookups: SessionLookups?, attachment: Attachment) {
         let key = ExactText(WriteCheckpoints.key(userID: token.userID, clientID: body.clientID))
         while true {
             guard let published = publisher.current else {
@@ -106,24 +122,28 @@ struct StreamHandler: Sendable {
                     response: ErrorResponse.service(500, "PSYNC_S2302", "No sync config available"))
             }
             // Names are held as long as the stream, and spelled in each line that lists their buckets.
-            let nameLimit = max(RequestParameters.bodyLimit, bucketLimit << 10)
-            let resolution = BucketResolver(config: published.config, streamNumber: published.stream)
-                .resolve(body, token: token.payload, nameBytes: nameLimit)
-            guard !resolution.isCut else {
-                throw Refusal(
-                    response: ErrorResponse.tooManyBuckets("names of more than \(nameLimit) bytes"))
+            var lookups = SessionLookups(published.served, body, token: token.payload, limits: limits)
+            let settled: SessionBuckets?
+            do throws(RequestError) {
+                settled = try lookups.settled()
+            } catch {
+                throw refusal(error)
             }
-            guard resolution.buckets.count <= bucketLimit else {
-                throw Refusal(
-                    response: ErrorResponse.tooManyBuckets(
-                        "\(resolution.buckets.count) (limit of \(bucketLimit))"))
-            }
-            let mailbox = Mailbox(
-                buckets: Set(resolution.buckets.map { ExactText($0.name) }), key: key)
+            let mailbox = Mailbox(buckets: settled?.names ?? [], key: key)
             // Another configuration may have taken its place meanwhile, with other buckets.
-            if let attachment = try publisher.attach(mailbox, to: published.stream) {
-                return (resolution, attachment)
-            }
+            let attachment = try publisher.attach(mailbox, to: published.stream, isOpen: settled == nil)
+            if let attachment { return (settled, settled == nil ? lookups : nil, attachment) }
         }
+    }
+
+    /// Refuses a request that comes to more than it may.
+    private func refusal(_ error: RequestError) -> Refusal {
+        log.warning("no stream was opened: \(Self.told(error))")
+        return Refusal(response: ErrorResponse.overLimit(error))
+    }
+
+    /// All that is told of a request over a limit, for the log.
+    private static func told(_ error: RequestError) -> String {
+        (["[PSYNC_S2305] \(error.message)"] + error.details).joined(separator: "\n")
     }
 }

@@ -9,6 +9,8 @@ package struct StreamDecoder {
         case table(PgOutputRelation)
         /// Everything before `end` has been sent; the server may ask for a status at once.
         case keepalive(end: LSN, replyRequested: Bool)
+        /// What was read may come to so much that it is to be submitted first.
+        case full
     }
 
     /// What was read, for those who count.
@@ -50,6 +52,8 @@ package struct StreamDecoder {
     private var indexes: [UInt32: Int] = [:]
     /// The transaction that the batch named last.
     private var begun: LSN?
+    /// How many bytes of the batch's messages tell of rows that may come to many times as much.
+    private var multipliedBytes = 0
     /// The table of the last row, with its index in the batch.
     private var current: (relation: UInt32, plan: TablePlan, index: Int)?
     private var values: [PostgresCell] = []
@@ -135,6 +139,7 @@ package struct StreamDecoder {
             let first = next == 0 ? start : ends[next - 1]
             batch.bytes = Array(taken.bytes[first..<(ends.last ?? first)])
             ends = ends[next...].map { $0 - first }
+            taken.bytes.removeLast(taken.bytes.count - first)
         } else {
             ends = []
         }
@@ -142,6 +147,7 @@ package struct StreamDecoder {
         indexes.removeAll(keepingCapacity: true)
         current = nil
         begun = nil
+        multipliedBytes = 0
         if isInTransaction, last.changes > 0 { taken.append(.told(progress(last))) }
         return taken
     }
@@ -185,6 +191,7 @@ package struct StreamDecoder {
                 if let relation = try read(payload, at: position) { return .table(relation) }
                 notes.bytes += payload.count
                 next += 1
+                if multipliedBytes >= limits.multipliedBytes { return .full }
             }
         }
         return nil
@@ -199,7 +206,7 @@ package struct StreamDecoder {
             switch turn(of: change.relation, at: position) {
             case .lookUp(let relation): return relation
             case .skip: break
-            case .read: add(change)
+            case .read: add(change, bytes: payload.count)
             }
             return nil
         }
@@ -290,8 +297,9 @@ package struct StreamDecoder {
         return (plan, index)
     }
 
-    private mutating func add(_ change: PgOutputRowChange) {
+    private mutating func add(_ change: PgOutputRowChange, bytes: Int) {
         guard let (plan, index) = index(of: change.relation), !wasRead(plan) else { return }
+        if plan.isMultiplied { multipliedBytes += bytes }
         if begun != finalLSN {
             begun = finalLSN
             batch.append(.begun(finalLSN))

@@ -161,6 +161,7 @@ struct ReplicationRun {
                 if !decoder.isInTransaction { try await submit(&decoder, &unseen, reporter) }
                 try await keepAlive(
                     end, replyRequested: replyRequested, isInTransaction: decoder.isInTransaction, reporter)
+            case .full?: try await submit(&decoder, &unseen, reporter)
             case nil:
                 if decoder.isFull || !decoder.isInTransaction {
                     try await submit(&decoder, &unseen, reporter)
@@ -261,7 +262,12 @@ struct ReplicationRun {
         for table in outcome.over { try await readAnew(table) }
         for row in outcome.incomplete where !anew.contains(row.table.description.oid) {
             switch try await reselection.read(row) {
-            case .gone: continue
+            case .gone:
+                // What is known of it is of before this change, and must not stay: of a table that is gone, or a row that
+                // Postgres hides, the stream tells nothing more.
+                guard row.values.count == row.table.description.columns.count else { continue }
+                let plan = try await store.plan(row.table, context)
+                try await intake.submit(ChangeBatch(.delete, of: plan, row.values))
             case .row(let table, let values):
                 let plan = try await store.plan(table, context)
                 try await intake.submit(ChangeBatch(.readAgain, of: plan, values))

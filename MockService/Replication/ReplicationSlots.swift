@@ -72,6 +72,35 @@ package enum ReplicationSlots {
         }
     }
 
+    /// What a slot costs, and how far it is behind (service 1.10); what the server does not know is nil.
+    struct Usage: Sendable, Equatable {
+        /// Bytes of the log behind what was confirmed.
+        let lag: Int64?
+        /// What has become of the log that it needs, in a word of Postgres.
+        let status: String?
+        /// Bytes that can still be written before it may lose that.
+        let safeSize: Int64?
+        /// Bytes that are kept for it at most.
+        let limit: Int64?
+    }
+
+    /// What a slot costs; nil if it is not there.
+    static func usage(of slot: String, _ connection: PostgresConnection) async throws -> Usage? {
+        let columns = await connection.serverVersion >= 130_000 ? "wal_status, safe_wal_size" : "NULL, NULL"
+        let found = try await connection.query(
+            """
+            SELECT CASE WHEN NOT pg_is_in_recovery() THEN
+                greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn), 0)::bigint END, \(columns),
+                (SELECT setting::bigint * 1048576 FROM pg_settings
+                    WHERE name = 'max_slot_wal_keep_size' AND setting <> '-1')
+            FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()
+            """, [slot])
+        guard found.rowCount == 1 else { return nil }
+        return Usage(
+            lag: found[0, 0].flatMap { Int64($0) }, status: found[0, 1],
+            safeSize: found[0, 2].flatMap { Int64($0) }, limit: found[0, 3].flatMap { Int64($0) })
+    }
+
     /// A slot that begins as ours do and is in nobody's use, and what it costs.
     struct Stray: Sendable, Equatable {
         let name: String

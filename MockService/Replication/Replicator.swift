@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 /// Keeps the state of one configuration equal to the source: slot, snapshot, stream, and again from where it was after
@@ -13,7 +14,7 @@ struct Replicator {
     let poller: Poller
     let log: Log
     let metrics: ServiceMetrics
-    let config: CompiledSyncConfig
+    let plan: SyncPlan
     let configText: String
     let configHash: String
     /// The stream that clients are served from until the one of another configuration is built, if this is a former
@@ -59,7 +60,7 @@ struct Replicator {
                 // The end of a former configuration is no failure.
                 if isReplaced { return }
                 if !isFormer { publisher.abandonSwitch() }
-                health.isDown()
+                health.isDown(because: "\(error)")
                 if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
                 if links.now.hasCommitted { delay.reset() }
                 if failures.isNew("\(error)", at: .now) {
@@ -139,7 +140,8 @@ struct Replicator {
             // By now another configuration may have taken its place.
             publisher.publishFirst(
                 DurableCommit(
-                    stream: active.number, config: config, checkpoint: active.checkpoint, changed: .any))
+                    served: try await store.serving(plan, by: active.number), checkpoint: active.checkpoint,
+                    changed: .any, lookups: .any, time: nil))
         }
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)
@@ -147,7 +149,8 @@ struct Replicator {
         guard let stream = try await preparedStream(connection, replication, links, publication) else {
             return
         }
-        let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.goesOn() }
+        let served = try await store.serving(plan, by: stream.number)
+        let context = EvaluationContext(served) { [health] in health.goesOn() }
         let isRepaired = try await catalog.hasUncheckedTexts()
         links.note { $0.hasUncheckedTexts = isRepaired }
         try await withIntake(context) { intake in
@@ -322,7 +325,7 @@ struct Replicator {
         _ connection: PostgresConnection, _ context: EvaluationContext, _ intake: Intake,
         _ links: LinkMemory, _ slot: String
     ) async throws {
-        let tables = SnapshotTables(context.config.tables)
+        let tables = SnapshotTables(try await SourceCatalog(connection).tables(of: context.plan.tables))
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             group.addTask {

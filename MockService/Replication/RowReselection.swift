@@ -13,7 +13,7 @@ struct RowReselection {
     enum Found {
         /// The table with its columns of now, and the row's values, one for each of them.
         case row(SourceTable, [String?])
-        /// The row or its table is gone, which the stream will tell.
+        /// The row or its table is gone, of which the stream tells the row alone; or Postgres hides it from our role.
         case gone
         /// Rows are identified in another way by now: the row cannot be told from others, and all are to be read anew. The
         /// stream tells of that only with the next change.

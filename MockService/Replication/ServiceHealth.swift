@@ -7,6 +7,8 @@ package final class ServiceHealth: Sendable {
         /// When the next step is due at the latest.
         var due: ContinuousClock.Instant
         var isDown = false
+        /// Why it is down, if that is known.
+        var failure: String?
     }
 
     /// One link to the source: there are two while one configuration takes the other's place.
@@ -23,10 +25,22 @@ package final class ServiceHealth: Sendable {
         package func goesOn() { health.extend(name) }
 
         /// Notes that the source has been heard.
-        package func isHeard() { health.note(name) { $0.isDown = false } }
+        package func isHeard() {
+            health.note(name) { state in
+                state.isDown = false
+                state.failure = nil
+            }
+        }
 
         /// Notes that the source is silent, or lost, or has yet to be heard.
-        package func isDown() { health.note(name) { $0.isDown = true } }
+        ///
+        /// - Parameter failure: Why; as before unless it is said.
+        package func isDown(because failure: String? = nil) {
+            health.note(name) { state in
+                state.isDown = true
+                state.failure = failure ?? state.failure
+            }
+        }
 
         /// Forgets the link: it is over.
         package func end() { health.links.withLock { $0[name] = nil } }
@@ -56,8 +70,9 @@ package final class ServiceHealth: Sendable {
     private func note(_ link: String, _ patience: Duration = .zero, _ change: (inout State) -> Void) {
         let now = now()
         links.withLock { links in
-            let isDown = links[link]?.isDown ?? false
-            var state = State(step: now, due: now + patience + liveness, isDown: isDown)
+            var state = links[link] ?? State(step: now, due: now)
+            state.step = now
+            state.due = now + patience + liveness
             change(&state)
             links[link] = state
         }
@@ -74,6 +89,9 @@ package final class ServiceHealth: Sendable {
 
     /// Whether every link is heard; readiness is more than this.
     package var isConnected: Bool { links.withLock { $0.values.allSatisfy { !$0.isDown } } }
+
+    /// Why the link of a configuration is down; nil if it is not, or nobody knows.
+    package func failure(of link: String) -> String? { links.withLock { $0[link]?.failure } }
 
     /// How long ago replication took a step.
     package var sinceStep: Duration { now() - links.withLock { $0.values.map(\.step).max() ?? start } }

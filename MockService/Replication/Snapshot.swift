@@ -53,9 +53,7 @@ struct Snapshot {
                 ChangeBatch(.truncate(0), tables: [TablePlan(table)], isAhead: true))
         }
         if published.hidesRows {
-            warn(
-                "[PSYNC_S1145] Row level security hides rows of \(table.qualifiedName) from the role of this service: they "
-                    + "are synced only once they change. Give the role BYPASSRLS.")
+            warn(SourceCatalog.PublishedTable.hidesRowsText(table.qualifiedName))
         }
         let key = columns.count(where: \.isIdentity) == 1 ? columns.first(where: \.isIdentity)?.name : nil
         let isKey = key.map(ExactText.init) == published.key.map(ExactText.init)
@@ -157,10 +155,12 @@ struct Snapshot {
         let key = piece.key.flatMap { key in
             published.description.columns.firstIndex { ExactText($0.name) == ExactText(key) }
         }
-        let plan = try await store.plan(piece.table, context)
+        let plan = try await store.plan(piece.table, context, isRead: true)
         let read = Lock(
             (decoder: CopyDecoder(plan, key: key, isRepaired: isRepaired), count: 0, last: String?.none))
-        let limits = PostgresFrames.Limits(bytes: store.limits.batchBytes, count: store.limits.batchChanges)
+        let limits = PostgresFrames.Limits(
+            bytes: plan.isMultiplied ? store.limits.multipliedBytes : store.limits.batchBytes,
+            count: store.limits.batchChanges)
         try await connection.copyOutFrames(
             "COPY (\(piece.select(from: published))) TO STDOUT", limits: limits
         ) { rows in

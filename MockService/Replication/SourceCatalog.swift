@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Reads what replication needs to know of the source database.
@@ -173,6 +174,45 @@ struct SourceCatalog {
         let membership: String
         /// Whether it is published by name or schema, and so could be changed before, and while it was away.
         let isListed: Bool
+
+        /// What is told of one that hides rows.
+        static func hidesRowsText(_ table: String) -> String {
+            "[PSYNC_S1145] Row level security hides rows of \(table) from the role of this service: they are synced only "
+                + "once they change. Give the role BYPASSRLS."
+        }
+    }
+
+    /// The tables that a configuration reads.
+    ///
+    /// - Parameter patterns: What it names.
+    /// - Returns: Those that are named whole, whether they are there or not, and of wildcards those that are there; each once,
+    ///   by schema and name.
+    /// - Throws: `PostgresError`.
+    func tables(of patterns: [TablePattern]) async throws -> [(schema: String, name: String)] {
+        let tag = CompileOptions().defaultTag
+        let ours = patterns.filter { $0.tag.suffix(of: tag) != nil }
+        var found: Set<[ExactText]> = []
+        for pattern in ours {
+            if case .exact(let schema) = pattern.schema, case .exact(let name) = pattern.name {
+                found.insert([schema, name])
+            }
+        }
+        if ours.contains(where: { $0.schema.isWildcard || $0.name.isWildcard }) {
+            // As in `published`.
+            let rows = try await connection.query(
+                """
+                SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.oid >= 16384
+                """)
+            for row in 0..<rows.rowCount {
+                let (schema, name) = (ExactText(rows[row, 0] ?? ""), ExactText(rows[row, 1] ?? ""))
+                if ours.contains(where: { $0.matches(tag: tag, schema: schema, name: name) }) {
+                    found.insert([schema, name])
+                }
+            }
+        }
+        return found.sorted { $0.lexicographicallyPrecedes($1) }
+            .map { (schema: $0[0].text, name: $0[1].text) }
     }
 
     /// Describes a table by its name; nil if it does not exist, is no ordinary table or is not published.

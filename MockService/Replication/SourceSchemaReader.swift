@@ -14,7 +14,8 @@ package enum SourceSchemaReader {
         let types = try await SourceCatalog(connection).types()
         let rows = try await connection.query(
             """
-            SELECT n.nspname, c.relname, a.attname, a.atttypid, t.typname, c.oid
+            SELECT n.nspname, c.relname, a.attname, a.atttypid, t.typname, c.oid,
+                format_type(a.atttypid, a.atttypmod)
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             LEFT JOIN pg_type t ON t.oid = a.atttypid
@@ -29,7 +30,8 @@ package enum SourceSchemaReader {
                 let type = types.type(rows[row, 3].flatMap { UInt32($0) } ?? 0)
                 columns.append(
                     SourceSchema.Column(
-                        name: ExactText(name), type: type.valueType, sourceType: rows[row, 4]))
+                        name: ExactText(name), type: type.valueType, sourceType: rows[row, 4],
+                        declaredType: rows[row, 6]))
             }
             let next = row + 1
             let goesOn = next < rows.rowCount && rows[next, 5] == rows[row, 5]
@@ -49,8 +51,8 @@ extension PostgresType {
         case .boolean, .integer: .integer
         case .real: .real
         case .bytes: .blob
-        case .text, .json, .date, .time, .timestamp, .timestampWithZone, .logPosition, .array, .composite,
-            .range, .multirange:
+        case .text, .name, .json, .date, .time, .timestamp, .timestampWithZone, .logPosition, .array,
+            .composite, .range, .multirange:
             .text
         }
     }

@@ -62,12 +62,17 @@ extension ServiceStore {
     /// - Parameters:
     ///   - table: The table with its record.
     ///   - context: The stream.
+    ///   - isRead: Whether its rows are read with the table, and not streamed.
     /// - Returns: The table with what the stream's configuration makes of its rows.
     /// - Throws: `SQLiteError`.
-    package func plan(_ table: SourceTable, _ context: EvaluationContext) async throws -> TablePlan {
+    package func plan(
+        _ table: SourceTable, _ context: EvaluationContext, isRead: Bool = false
+    ) async throws -> TablePlan {
         try await pool.write { connection in
             try connection.transaction {
-                try TablePlan(table, context.config, keepsLargeValues: table.keepsLargeValues) {
+                try TablePlan(
+                    table, context.served, keepsLargeValues: table.keepsLargeValues, isRead: isRead
+                ) {
                     try RowWriter.outputType(named: $0, connection)
                 }
             }

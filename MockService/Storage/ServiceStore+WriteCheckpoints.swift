@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// Thrown to a client for which there is no place among those of its user.
 package struct TooManyClients: Error, Sendable, Equatable {
@@ -10,7 +11,7 @@ package struct TooManyClients: Error, Sendable, Equatable {
     package init(limit: Int) { self.limit = limit }
 }
 
-/// The newest write checkpoint of a client, and the newest one that was surely reached before it was taken.
+/// The newest write checkpoint of a client that asked for it, and the newest one that was surely reached before it was taken.
 package struct StoredWriteCheckpoint: Sendable, Equatable {
     /// Its id.
     package let id: Int64
@@ -193,6 +194,28 @@ extension ServiceStore {
             "DELETE FROM write_checkpoint WHERE key > ? AND key <= ? AND requested_at < ? AND head <= ?",
             [.text(key), end, .integer(Int64(time)), value(published)])
         return (connection.changes, last)
+    }
+
+    /// What a client may be told at a checkpoint of a stream.
+    ///
+    /// - Parameters:
+    ///   - key: User and client.
+    ///   - isCustom: Whether rows of the source set its write checkpoints: then none that it asked for is told.
+    ///   - stream: The stream.
+    ///   - operation: The last operation of the checkpoint.
+    ///   - connection: One that reads.
+    /// - Returns: What is stored of the client; nil if there is nothing.
+    /// - Throws: `SQLiteError`.
+    static func writeCheckpoint(
+        key: String, isCustom: Bool, of stream: StreamNumber, at operation: OperationID,
+        _ connection: SQLiteConnection
+    ) throws -> StoredWriteCheckpoint? {
+        guard isCustom else { return try writeCheckpoint(key: key, connection) }
+        let id = try CustomWriteCheckpoints(connection).newest(of: key, in: stream, upTo: operation)
+        // What the checkpoint covers is reached.
+        return id.map {
+            StoredWriteCheckpoint(id: $0, head: .zero, reached: nil, reachedHead: .zero, isRequested: false)
+        }
     }
 
     /// What is stored of a client; nil if it has asked for none.

@@ -118,6 +118,11 @@ package final class ServiceStore: Sendable {
     /// The stream that clients are served from, of whatever configuration.
     package func activeStream() async throws -> StreamRecord? { try await one("WHERE state = 'active'") }
 
+    /// The stream that is being built, to take the place of the one that clients are served from.
+    package func buildingStream() async throws -> StreamRecord? {
+        try await one("WHERE state = 'building' ORDER BY id DESC LIMIT 1")
+    }
+
     /// Stops what was being built of other configurations.
     ///
     /// - Parameter configHash: The configuration that is wanted now.

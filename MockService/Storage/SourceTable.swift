@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A column of a source table as replication describes it.
@@ -82,6 +83,8 @@ package struct SourceTable: Sendable {
     /// Nothing of it is applied again; zero if it is (service 4.8).
     package var readUntil = LSN.zero
     let types: [PostgresType]
+    /// The same where types of one's own count for text: of what is streamed, and of what is read.
+    private let plainTypes: (streamed: [PostgresType], read: [PostgresType])
     /// What the replica ids of its rows are made of.
     let identity: ExactText
     /// Whether rows are identified by fields of composite types.
@@ -103,6 +106,11 @@ package struct SourceTable: Sendable {
         self.isSnapshotDone = isSnapshotDone
         self.snapshotKey = snapshotKey
         self.types = description.columns.map { types.type($0.typeOID) }
+        // A row that was read has to be found again when it is streamed: what identifies it is converted in one way.
+        plainTypes = (
+            description.columns.map { types.plainType($0.typeOID, isRead: $0.isIdentity) },
+            description.columns.map { types.plainType($0.typeOID, isRead: true) }
+        )
         identity = description.identity(types)
         hasFieldsInIdentity = zip(description.columns, self.types).contains {
             $0.isIdentity && $1.hasFields
@@ -136,6 +144,17 @@ package struct SourceTable: Sendable {
         table.seen = seen
         table.readUntil = readUntil
         return table
+    }
+
+    /// The types that values of the columns are converted as.
+    ///
+    /// - Parameters:
+    ///   - options: What the configuration says of them.
+    ///   - isRead: Whether the values are read with the table, and not streamed.
+    /// - Returns: A type for each column.
+    func conversions(_ options: CompatibilityOptions, isRead: Bool) -> [PostgresType] {
+        if options.customPostgresTypes { return types }
+        return isRead ? plainTypes.read : plainTypes.streamed
     }
 
     /// Whether what a transaction has changed was read with the rows, and is not applied again.

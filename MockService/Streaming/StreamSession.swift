@@ -84,6 +84,9 @@ package struct StreamSession {
     /// The last operations of buckets whose positions lie behind them, and mean the same.
     private var ends: [ExactText: OperationID] = [:]
     private var listed: [ExactText: CheckpointView.Bucket] = [:]
+    /// Listed buckets with the priority and the reasons that they have by now, where the client was told others: it gets
+    /// them with the next content (service 3.14 D3).
+    private var untold: [ExactText: ResolvedBucket] = [:]
     /// The order in which buckets are listed.
     private var places: [ExactText: Int] = [:]
     private var waiting: Set<ExactText> = []
@@ -116,6 +119,7 @@ package struct StreamSession {
         var view = view
         view.writeCheckpoint = newest(view.writeCheckpoint)
         if let current {
+            for bucket in view.buckets.map(\.bucket) { note(bucket) }
             guard
                 let diff = CheckpointDiffer.diff(
                     from: listed, writeCheckpoint: current.writeCheckpoint, to: view)
@@ -146,6 +150,10 @@ package struct StreamSession {
             var diff = CheckpointDiffer.diff(
                 from: listed, writeCheckpoint: current.writeCheckpoint, by: change)
         else { return nil }
+        for index in diff.updated.indices {
+            guard let bucket = untold[ExactText(diff.updated[index].bucket.name)] else { continue }
+            diff.updated[index].bucket = bucket
+        }
         diff.updated.sort { place(of: $0) < place(of: $1) }
         // A write checkpoint may be told of with a checkpoint that is older than what was read meanwhile.
         return take(diff, at: max(change.operation, current.operation), change.writeCheckpoint)
@@ -155,6 +163,13 @@ package struct StreamSession {
     /// the state knows the one by which it was asked.
     private func newest(_ writeCheckpoint: Int64?) -> Int64? {
         [writeCheckpoint, current?.writeCheckpoint].compactMap { $0 }.max()
+    }
+
+    /// Takes note of what a bucket is listed with from its next content on.
+    private mutating func note(_ bucket: ResolvedBucket) {
+        let name = ExactText(bucket.name)
+        let isTold = listed[name].map { $0.bucket == bucket } ?? true
+        untold[name] = isTold ? nil : bucket
     }
 
     private static func places(of buckets: [CheckpointView.Bucket]) -> [ExactText: Int] {
@@ -172,6 +187,7 @@ package struct StreamSession {
     ) -> SyncLine {
         for name in diff.removed.map({ ExactText($0) }) {
             listed[name] = nil
+            untold[name] = nil
             positions[name] = nil
             ends[name] = nil
             waiting.remove(name)
@@ -180,6 +196,7 @@ package struct StreamSession {
             let name = ExactText(bucket.bucket.name)
             noteEnd(of: name)
             listed[name] = bucket
+            untold[name] = nil
             waiting.insert(name)
         }
         begin(at: operation, writeCheckpoint)

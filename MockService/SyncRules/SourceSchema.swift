@@ -34,12 +34,17 @@ package struct SourceSchema: Sendable, Hashable {
         package let type: ValueType
         /// The name that Postgres has for the type; nil if there is no Postgres.
         package let sourceType: String?
+        /// The same as SQL spells it, with its modifiers: `numeric(10,2)`.
+        package let declaredType: String?
 
         /// Makes a column of its fields.
-        package init(name: ExactText, type: ValueType, sourceType: String? = nil) {
+        package init(
+            name: ExactText, type: ValueType, sourceType: String? = nil, declaredType: String? = nil
+        ) {
             self.name = name
             self.type = type
             self.sourceType = sourceType
+            self.declaredType = declaredType
         }
     }
 

@@ -17,25 +17,20 @@ package enum SyncConfig {
         var plan: SyncPlan?
         if let document = DocumentReader.read(source, &diagnostics) {
             diagnostics.add(document.diagnostics)
-            plan = self.plan(of: document, schema: schema, options: options, &diagnostics)
-            for event in document.events { diagnostics.add(event.notes.all) }
+            var compiled = self.plan(of: document, schema: schema, options: options, &diagnostics)
+            compiled.events = EventsCompiler(document, schema: schema, options: options)
+                .compile(document, &diagnostics)
             diagnostics.add(trailing(of: document, besideErrors: diagnostics.isFatal))
-            // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
-            if !document.events.isEmpty { plan = nil }
-        }
-        // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
-        if plan == nil, !diagnostics.isFatal {
-            diagnostics.add(
-                Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))
+            plan = compiled
         }
         return CompiledConfig(plan: plan, diagnostics: diagnostics, text: source)
     }
 
-    /// The plan of a document by the rules of its edition; nil for what has no compiler yet.
+    /// The plan of a document by the rules of its edition, without events.
     private static func plan(
         of document: SyncDocument, schema: SourceSchema?, options: CompileOptions,
         _ diagnostics: inout DiagnosticList
-    ) -> SyncPlan? {
+    ) -> SyncPlan {
         if document.edition >= 3 {
             return StreamsCompiler.plan(of: document, schema: schema, options: options, &diagnostics)
         }

@@ -18,8 +18,8 @@ final class Transfer: Sendable {
         var isPaused = false
         /// Set once; nothing arrives afterwards.
         var end: Result<Void, any Error>?
-        var headWaiter: CheckedContinuation<HTTPHead, any Error>?
-        var bodyWaiter: CheckedContinuation<[UInt8]?, any Error>?
+        var headWaiter: Resumption<HTTPHead, any Error>?
+        var bodyWaiter: Resumption<[UInt8]?, any Error>?
         /// When the last waiter began to wait.
         var waitBegan: ContinuousClock.Instant?
     }
@@ -45,7 +45,7 @@ final class Transfer: Sendable {
     func head() async throws -> HTTPHead {
         let now = loop.now()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let known: Result<HTTPHead, any Error>? = state.withLock { state in
                     if let head = state.head { return .success(head) }
                     if let end = state.end { return .failure(Self.failure(of: end)) }
@@ -66,7 +66,7 @@ final class Transfer: Sendable {
     func next() async throws -> [UInt8]? {
         let now = loop.now()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let (known, resume): (Result<[UInt8]?, any Error>?, Bool) = state.withLock { state in
                     if !state.buffer.isEmpty {
                         var taken: [UInt8] = []
@@ -124,7 +124,7 @@ final class Transfer: Sendable {
     /// - Parameter bytes: the part.
     /// - Returns: false if it has to be delivered again after a `resume`.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (taken, waiter): (Bool, CheckedContinuation<[UInt8]?, any Error>?) = state.withLock { state in
+        let (taken, waiter): (Bool, Resumption<[UInt8]?, any Error>?) = state.withLock { state in
             if state.end != nil { return (true, nil) }
             if let waiter = state.bodyWaiter.take() { return (true, waiter) }
             guard state.buffer.isEmpty || state.buffer.count + bytes.count <= Self.bufferLimit else {

@@ -22,7 +22,7 @@ final class ServerState: Sendable {
         /// Those that have no place among the connections, or have it no longer.
         var leaving: [UInt64: Connection] = [:]
         var stopDeadline: ContinuousClock.Instant?
-        var whenEmpty: CheckedContinuation<Void, Never>?
+        var whenEmpty: Resumption<Void, Never>?
 
         /// The connection that has waited longest for a request.
         var longestResting: UInt64? {
@@ -119,7 +119,7 @@ final class ServerState: Sendable {
         state.withLock { state in
             state.connections[id] = nil
             state.leaving[id] = nil
-            guard state.connections.isEmpty else { return nil as CheckedContinuation<Void, Never>? }
+            guard state.connections.isEmpty else { return nil as Resumption<Void, Never>? }
             defer { state.whenEmpty = nil }
             return state.whenEmpty
         }?.resume()
@@ -128,7 +128,7 @@ final class ServerState: Sendable {
     /// Returns when no connection is left, or when the task is cancelled.
     func untilEmpty() async {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 let isOver = state.withLock { state in
                     // The cancellation handler may have run already.
                     if state.connections.isEmpty || Task.isCancelled { return true }

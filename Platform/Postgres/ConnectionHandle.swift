@@ -221,13 +221,24 @@ final class ConnectionHandle: @unchecked Sendable {
 
     // MARK: COPY
 
-    enum CopyStep {
-        case data([UInt8])
+    /// What a COPY to us comes to next: a piece, in the form that its reader wants, a wait for more, or the end.
+    enum CopyStep<Piece> {
+        case data(Piece)
         case wait
         case end
     }
 
-    func nextCopyData() throws(PostgresError) -> CopyStep {
+    func nextCopyData() throws(PostgresError) -> CopyStep<[UInt8]> { try nextPiece { [UInt8]($0) } }
+
+    /// Appends the next piece of a COPY.
+    func takeCopyData(into frames: inout PostgresFrames) throws(PostgresError) -> CopyStep<Void> {
+        try nextPiece { frames.append($0) }
+    }
+
+    /// Lends the next piece of a COPY, which libpq has in memory of its own until then.
+    private func nextPiece<Piece>(
+        _ take: (UnsafeRawBufferPointer) -> Piece
+    ) throws(PostgresError) -> CopyStep<Piece> {
         guard !isFinished else { throw lost() }
         var buffer: UnsafeMutablePointer<CChar>?
         let count = PQgetCopyData(connection, &buffer, 1)
@@ -237,29 +248,7 @@ final class ConnectionHandle: @unchecked Sendable {
         case -1, -2: return .end
         default:
             guard let buffer else { return .wait }
-            return .data([UInt8](UnsafeRawBufferPointer(start: buffer, count: Int(count))))
-        }
-    }
-
-    enum FrameStep {
-        case data
-        case wait
-        case end
-    }
-
-    /// Appends the next piece of a COPY, which libpq has in memory of its own until then.
-    func takeCopyData(into frames: inout PostgresFrames) throws(PostgresError) -> FrameStep {
-        guard !isFinished else { throw lost() }
-        var buffer: UnsafeMutablePointer<CChar>?
-        let count = PQgetCopyData(connection, &buffer, 1)
-        defer { PQfreemem(buffer) }
-        switch count {
-        case 0: return .wait
-        case -1, -2: return .end
-        default:
-            guard let buffer else { return .wait }
-            frames.append(UnsafeRawBufferPointer(start: buffer, count: Int(count)))
-            return .data
+            return .data(take(UnsafeRawBufferPointer(start: buffer, count: Int(count))))
         }
     }
 

@@ -87,10 +87,10 @@ extension PostgresConnection {
     /// Takes messages that have arrived until the buffer is full, without waiting; `data` says that it is.
     private func gather(
         _ frames: inout PostgresFrames, _ limits: PostgresFrames.Limits
-    ) throws(PostgresError) -> ConnectionHandle.FrameStep {
+    ) throws(PostgresError) -> ConnectionHandle.CopyStep<Void> {
         while true {
             switch try handle.takeCopyData(into: &frames) {
-            case .data: if frames.isFull(limits) { return .data }
+            case .data: if frames.isFull(limits) { return .data(()) }
             case .end: return .end
             case .wait:
                 // libpq reads some ten kilobytes at a time, and the system may have more. The next read reports a loss.

@@ -115,7 +115,7 @@ extension PostgresConnection {
 
     /// `wait` stands for a deadline that passed.
     private func nextStreamed(until deadline: ContinuousClock.Instant?) async throws
-        -> ConnectionHandle.CopyStep
+        -> ConnectionHandle.CopyStep<[UInt8]>
     {
         try beginReadingStream()
         defer { isStreamBeingRead = false }

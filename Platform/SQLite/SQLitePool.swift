@@ -258,7 +258,7 @@ package final class SQLitePool: Sendable {
     ) async throws -> T {
         let request = SQLiteRequest<T>()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 guard request.wait(continuation) else {
                     queue.endUses(1)
                     continuation.resume(throwing: CancellationError())

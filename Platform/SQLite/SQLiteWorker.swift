@@ -88,7 +88,7 @@ final class SQLiteJobQueue: Sendable {
 final class SQLiteWorker: Sendable {
     private struct State {
         var isFinished = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Resumption<Void, Never>] = []
     }
 
     private let state = Monitor(State())
@@ -106,7 +106,7 @@ final class SQLiteWorker: Sendable {
         open: @escaping @Sendable () throws -> SQLiteConnection
     ) async throws -> SQLiteWorker {
         let worker = SQLiteWorker()
-        try await withCheckedThrowingContinuation { (opened: CheckedContinuation<Void, any Error>) in
+        try await withThrowingResumption { (opened: Resumption<Void, any Error>) in
             do {
                 // SQLite's parser and nested triggers want more than the 512 KB that some systems give.
                 try DetachedThread.start(stack: 4 << 20) {
@@ -134,7 +134,7 @@ final class SQLiteWorker: Sendable {
 
     /// Waits until the thread has closed its connection.
     func finished() async {
-        await withCheckedContinuation { waiter in
+        await withResumption { waiter in
             let isFinished = state.change(waking: .nobody) { state in
                 if !state.isFinished { state.waiters.append(waiter) }
                 return state.isFinished
@@ -157,7 +157,7 @@ final class SQLiteWorker: Sendable {
 final class SQLiteRequest<T: Sendable>: Sendable {
     private enum State {
         case new
-        case waiting(CheckedContinuation<T, any Error>)
+        case waiting(Resumption<T, any Error>)
         case over
         case cancelled
     }
@@ -165,7 +165,7 @@ final class SQLiteRequest<T: Sendable>: Sendable {
     private let state = Lock(State.new)
 
     /// Notes who waits; false if the request has been cancelled already.
-    func wait(_ continuation: CheckedContinuation<T, any Error>) -> Bool {
+    func wait(_ continuation: Resumption<T, any Error>) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
             state = .waiting(continuation)
@@ -174,17 +174,17 @@ final class SQLiteRequest<T: Sendable>: Sendable {
     }
 
     /// Takes the continuation to run the request, or to give it up; nil if somebody was faster.
-    func begin() -> CheckedContinuation<T, any Error>? { take(.over) }
+    func begin() -> Resumption<T, any Error>? { take(.over) }
 
     /// Takes the continuation to end the wait; nil if the request runs or has run.
-    func cancel() -> CheckedContinuation<T, any Error>? { take(.cancelled) }
+    func cancel() -> Resumption<T, any Error>? { take(.cancelled) }
 
     /// Whether it was cancelled before it ran.
     var isCancelled: Bool {
         state.withLock { state in if case .cancelled = state { true } else { false } }
     }
 
-    private func take(_ next: State) -> CheckedContinuation<T, any Error>? {
+    private func take(_ next: State) -> Resumption<T, any Error>? {
         state.withLock { state in
             switch state {
             case .waiting(let continuation):

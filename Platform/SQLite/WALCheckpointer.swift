@@ -58,7 +58,7 @@ final class WALCheckpointer: Sendable {
         let id: Int
         /// The round of the thread that has to be over.
         let round: Int
-        let continuation: CheckedContinuation<Void, any Error>
+        let continuation: Resumption<Void, any Error>
     }
 
     private struct State {
@@ -197,8 +197,8 @@ final class WALCheckpointer: Sendable {
             return state.lastWaiter
         }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Void, any Error>) in
                 let end: Result<Void, any Error>? = state.change(waking: .everybody) { state in
                     // Whoever is cancelled from here on is found among those who wait.
                     if Task.isCancelled { return .failure(CancellationError()) }

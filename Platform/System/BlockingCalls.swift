@@ -5,12 +5,12 @@
 package final class BlockingCalls: Sendable {
     private enum State<Value: Sendable> {
         case new
-        case awaited(CheckedContinuation<Void, any Error>)
+        case awaited(Resumption<Void, any Error>)
         case left
         case ended(Value)
 
         /// Takes out who waits.
-        mutating func take(_ next: State) -> CheckedContinuation<Void, any Error>? {
+        mutating func take(_ next: State) -> Resumption<Void, any Error>? {
             defer { self = next }
             guard case .awaited(let waiter) = self else { return nil }
             return waiter
@@ -40,7 +40,7 @@ package final class BlockingCalls: Sendable {
         let state = Lock(State<Value>.new)
         let unawaited = unawaited
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { waiter in
+            try await withThrowingResumption { waiter in
                 let isWanted = state.withLock { state in
                     // The cancellation handler may have run already and have found nobody waiting.
                     guard case .new = state else { return false }
@@ -62,7 +62,7 @@ package final class BlockingCalls: Sendable {
                 }
             }
         } onCancel: {
-            let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            let waiter = state.withLock { state -> Resumption<Void, any Error>? in
                 switch state {
                 case .new, .left:
                     state = .left

@@ -13,10 +13,10 @@
 package final class Channel: Sendable {
     private struct Side {
         var isReady = false
-        var waiter: CheckedContinuation<Bool, any Error>?
+        var waiter: Resumption<Bool, any Error>?
         var deadline = Int64.max
 
-        mutating func take() -> CheckedContinuation<Bool, any Error>? {
+        mutating func take() -> Resumption<Bool, any Error>? {
             defer { waiter = nil }
             deadline = .max
             return waiter
@@ -116,7 +116,7 @@ package final class Channel: Sendable {
         }
         let moment = deadline.map(core.nanoseconds) ?? .max
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let answer = state.withLock { state -> Result<Bool, any Error>? in
                     // The cancellation handler may have run already and have found nobody waiting.
                     if state.isClosed || Task.isCancelled { return .failure(CancellationError()) }
@@ -157,7 +157,7 @@ package final class Channel: Sendable {
     func receive(readable: Bool, writable: Bool, hungUp: Bool) {
         let waiters = state.withLock { state in
             zip(Wait.allCases, [readable || hungUp, writable, hungUp]).map { side, isReady in
-                guard isReady else { return nil as CheckedContinuation<Bool, any Error>? }
+                guard isReady else { return nil as Resumption<Bool, any Error>? }
                 let waiter = state[side].take()
                 if waiter == nil || side == .hangingUp { state[side].isReady = true }
                 return waiter
@@ -168,7 +168,7 @@ package final class Channel: Sendable {
 
     /// Ends the waits whose deadline has passed and returns the earliest deadline left.
     func expire(_ now: Int64) -> Int64 {
-        var waiters: [CheckedContinuation<Bool, any Error>] = []
+        var waiters: [Resumption<Bool, any Error>] = []
         let next = state.withLock { state in
             var next = Int64.max
             for side in Wait.allCases where state[side].waiter != nil {

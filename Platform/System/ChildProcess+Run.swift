@@ -36,7 +36,7 @@ extension ChildProcess {
             output: .pipe,
             error: .pipe)
         let result: Result<Collected, SystemError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withResumption { continuation in
                 do throws(SystemError) {
                     try DetachedThread.start {
                         continuation.resume(

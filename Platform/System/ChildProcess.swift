@@ -89,7 +89,7 @@ package struct ChildProcess: Sendable {
 
     /// Returns how the program ended, once it has; any number of tasks may ask, at any time.
     package func wait() async -> ExitStatus {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             reaper.whenEnded { continuation.resume(returning: $0) }
         }
     }

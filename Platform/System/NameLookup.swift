@@ -14,7 +14,7 @@ package final class NameLookup: Sendable {
     /// Finds the addresses of a name, in the order in which they are to be tried; blocks.
     package typealias Resolver = @Sendable (_ name: String) -> Result<[IPAddress], SystemError>
 
-    private typealias Waiter = CheckedContinuation<[IPAddress], any Error>
+    private typealias Waiter = Resumption<[IPAddress], any Error>
 
     private enum Place {
         case begun
@@ -56,7 +56,7 @@ package final class NameLookup: Sendable {
             return state.lastID
         }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiter) in
+            try await withThrowingResumption { (waiter: Waiter) in
                 switch take(name, id, waiter) {
                 case .begun: begin(name)
                 case .joined: break

@@ -10,7 +10,7 @@ final class PollerCore: Sendable {
         var channels: [UInt64: Channel] = [:]
         /// The channel that registered a descriptor last.
         var holders: [Int32: UInt64] = [:]
-        var sleepers = DeadlineQueue<CheckedContinuation<Void, any Error>>()
+        var sleepers = DeadlineQueue<Resumption<Void, any Error>>()
         var lastID: UInt64 = 0
         var isStopped = false
 
@@ -103,7 +103,7 @@ final class PollerCore: Sendable {
         let id = table.withLock { $0.nextID() }
         let moment = nanoseconds(deadline)
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let isEarliest = table.withLock { table -> Bool? in
                     // The cancellation handler may have run already and have found nothing to remove.
                     if table.isStopped || Task.isCancelled { return nil }

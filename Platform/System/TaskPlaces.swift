@@ -19,7 +19,7 @@ package final class TaskPlaces: Sendable {
 
     private struct Waiter {
         let id: UInt64
-        let continuation: CheckedContinuation<Void, any Error>
+        let continuation: Resumption<Void, any Error>
     }
 
     private struct State {
@@ -55,8 +55,8 @@ package final class TaskPlaces: Sendable {
             return state.lastID
         }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Void, any Error>) in
                 let answer: Result<Void, any Error>? = state.withLock { state in
                     // The handler below runs after the task is marked: one of the two sees the other.
                     if Task.isCancelled { return .failure(CancellationError()) }

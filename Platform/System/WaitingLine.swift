@@ -27,7 +27,7 @@ package final class WaitingLine<Rule: WaitingRule>: Sendable {
         var rule: Rule
         var wishes: [Rule.Wish] = []
         /// Who waits for each wish.
-        var waiters: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
+        var waiters: [(id: UInt64, continuation: Resumption<Void, any Error>)] = []
         var lastID: UInt64 = 0
 
         /// Grants a wish at once, if those that wait are not before it.
@@ -39,8 +39,8 @@ package final class WaitingLine<Rule: WaitingRule>: Sendable {
             return true
         }
 
-        mutating func grantAll() -> [CheckedContinuation<Void, any Error>] {
-            var granted: [CheckedContinuation<Void, any Error>] = []
+        mutating func grantAll() -> [Resumption<Void, any Error>] {
+            var granted: [Resumption<Void, any Error>] = []
             while !wishes.isEmpty, let index = rule.next(wishes) {
                 rule.grant(wishes.remove(at: index))
                 granted.append(waiters.remove(at: index).continuation)
@@ -104,7 +104,7 @@ package final class WaitingLine<Rule: WaitingRule>: Sendable {
 
     private func wait(_ id: UInt64, _ wish: Rule.Wish, until deadline: ContinuousClock.Instant) async throws {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withThrowingResumption { continuation in
                 let answer = state.withLock { state -> Result<Void, any Error>? in
                     // Whoever ends the wait may have come already and have found nobody waiting.
                     if Task.isCancelled { return .failure(CancellationError()) }
@@ -127,7 +127,7 @@ package final class WaitingLine<Rule: WaitingRule>: Sendable {
         let (ended, granted) = state.withLock { state in
             guard let index = state.waiters.firstIndex(where: { $0.id == id }) else {
                 return (
-                    nil as CheckedContinuation<Void, any Error>?, [CheckedContinuation<Void, any Error>]()
+                    nil as Resumption<Void, any Error>?, [Resumption<Void, any Error>]()
                 )
             }
             state.wishes.remove(at: index)

@@ -38,10 +38,12 @@ struct TextBytes {
     /// Behind the blanks that stand at a byte.
     func skippingBlanks(_ start: Int) -> Int {
         var place = start
-        while place < bytes.count, bytes[place] == UInt8(ascii: " ") || bytes[place] == UInt8(ascii: "\t") {
-            place += 1
-        }
+        while place < bytes.count, isBlank(place) { place += 1 }
         return place
+    }
+
+    private func isBlank(_ place: Int) -> Bool {
+        bytes[place] == UInt8(ascii: " ") || bytes[place] == UInt8(ascii: "\t")
     }
 
     /// Behind blanks, a comment and the end of the line.
@@ -122,7 +124,7 @@ struct TextBytes {
             if length > 0 {
                 place += length
             } else if bytes[place] == UInt8(ascii: "#") {
-                while place < end, separatorLength(place) == 0 || skippingBlanks(place) > place { place += 1 }
+                while place < end, separatorLength(place) == 0 || isBlank(place) { place += 1 }
             } else {
                 break
             }

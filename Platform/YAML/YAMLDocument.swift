@@ -23,6 +23,13 @@ package struct YAMLDocument: Sendable {
                 failure: YAMLError("the text is larger than 16 MiB", line: 1, column: 1))
             return
         }
+        guard !Self.hasManyTags(text) else {
+            self.init(
+                root: nil, duplicates: [],
+                failure: YAMLError(
+                    "the text has more than \(Self.tagLimit) lines of %TAG", line: 1, column: 1))
+            return
+        }
         // The parser keeps the pointer to its input, so all of its work happens while the bytes stand still.
         let bytes = Array(text.utf8)
         self = bytes.withUnsafeBufferPointer { input -> YAMLDocument in
@@ -35,6 +42,23 @@ package struct YAMLDocument: Sendable {
                 return YAMLDocument(root: nil, duplicates: parser.duplicates, failure: error)
             }
         }
+    }
+
+    /// How many tags a text may name: the parser compares each with all before it.
+    private static let tagLimit = 100
+
+    private static func hasManyTags(_ text: String) -> Bool {
+        let tag = Array("%TAG".utf8)
+        var count = 0
+        var isLineStart = true
+        var rest = text.utf8[...]
+        while let byte = rest.first {
+            if isLineStart, byte == tag[0], rest.starts(with: tag) { count += 1 }
+            // What ends a line of YAML 1.1 beside these needs several bytes, of which one is followed by a percent sign.
+            isLineStart = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") || byte >= 0x80
+            rest = rest.dropFirst()
+        }
+        return count > tagLimit
     }
 
     private init(root: YAMLNode?, duplicates: [(key: YAMLNode, error: YAMLError)], failure: YAMLError?) {

@@ -32,9 +32,11 @@ struct EventParser {
     private static let depthLimit = 64
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
-    private var anchors: [String: (node: YAMLNode, size: Int)] = [:]
+    private var anchors: [String: (node: YAMLNode, size: Int, height: Int)] = [:]
     private var nodesLeft: Int
     private var depth = 0
+    /// How many levels the last node has.
+    private var height = 0
     private let end: Place
     private let text: TextBytes
     /// Where the last event stands, in bytes.
@@ -197,6 +199,9 @@ struct EventParser {
                 throw error("no anchor &\(event.text) stands before", event)
             }
             try count(target.size, event)
+            // Aliases of aliases would be deeper than what is written.
+            try checkDepth(depth + target.height, event)
+            height = target.height
             nodeEnds = (event.end, text.fullEnd(event.end))
             return target.node
         }
@@ -204,14 +209,13 @@ struct EventParser {
         try count(1 + event.text.utf8.count / 1024, event)
         depth += 1
         defer { depth -= 1 }
-        guard depth <= Self.depthLimit else {
-            throw error("nested more than \(Self.depthLimit) deep", event)
-        }
+        try checkDepth(depth, event)
         var start = text.skippingProperties(event.start, event.end)
         let kind: YAMLNode.Kind
         switch event.type {
         case YAML_SCALAR_EVENT:
             kind = .scalar(event.text, event.style)
+            height = 1
             if event.style == .plain, start >= event.end {
                 // Nothing stands here; as recorded, its place is behind the blanks.
                 start = text.skippingBlanks(event.end)
@@ -228,8 +232,13 @@ struct EventParser {
             kind: kind, tag: event.tag.flatMap { $0.hasPrefix("tag:yaml.org,2002:") ? nil : $0 },
             line: event.line, column: event.column, outerStart: event.start, start: start,
             end: nodeEnds.end, fullEnd: nodeEnds.fullEnd)
-        if let anchor = event.anchor { anchors[anchor] = (node, before - nodesLeft) }
+        if let anchor = event.anchor { anchors[anchor] = (node, before - nodesLeft, height) }
         return node
+    }
+
+    private func checkDepth(_ depth: Int, _ event: Event) throws(YAMLError) {
+        guard depth > Self.depthLimit else { return }
+        throw error("nested more than \(Self.depthLimit) deep", event)
     }
 
     /// Sets where a collection ends: behind its bracket, or where its last node does.
@@ -239,13 +248,16 @@ struct EventParser {
 
     private mutating func sequence(_ start: Event) throws(YAMLError) -> [YAMLNode] {
         var elements: [YAMLNode] = []
+        var highest = 0
         while true {
             let event = try next()
             if event.type == YAML_SEQUENCE_END_EVENT {
                 setEnds(of: start, with: event)
+                height = highest + 1
                 return elements
             }
             elements.append(try node(event))
+            highest = max(highest, height)
         }
     }
 
@@ -253,18 +265,24 @@ struct EventParser {
         var pairs: [(key: YAMLNode, value: YAMLNode)] = []
         // By bytes: what takes the keys for names, such as Postgres, tells "é" as one scalar from "é" as two.
         var lines: [[UInt8]: Int] = [:]
+        var highest = 0
         while true {
             let event = try next()
             if event.type == YAML_MAPPING_END_EVENT {
                 setEnds(of: start, with: event)
+                height = highest + 1
                 return pairs
             }
             let key = try node(event)
+            highest = max(highest, height)
             if let name = key.string, let line = lines.updateValue(key.line, forKey: Array(name.utf8)) {
-                let message = "the key \"\(name)\" stands on line \(line) already"
+                // An alias may be a long key on each of many lines.
+                let shown = name.utf8.count <= 1_000 ? name : String(name.unicodeScalars.prefix(1_000)) + "…"
+                let message = "the key \"\(shown)\" stands on line \(line) already"
                 duplicates.append((key, duplicate(key, message, pairs)))
             }
             pairs.append((key, try node(try next())))
+            highest = max(highest, height)
         }
     }
 

@@ -62,7 +62,8 @@ package enum DemoStack {
     ///
     /// - Parameters:
     ///   - database: the rows' home; stays the caller's.
-    ///   - configuration: executable and folder; tables, sync configuration and table file are the demo's.
+    ///   - configuration: executable and folder; tables and table file are the demo's, and so is the sync configuration
+    ///     unless it has one.
     ///   - poller: the poller of the program.
     /// - Returns: the stack.
     /// - Throws: `StackError` if the table file cannot be written.
@@ -71,7 +72,7 @@ package enum DemoStack {
     ) throws -> LocalStack {
         var configuration = configuration
         configuration.schema = DemoSchema.sql
-        configuration.syncConfig = .text(DemoSchema.syncConfig)
+        configuration.syncConfig = configuration.syncConfig ?? .text(DemoSchema.syncConfig)
         let map = configuration.folder + "/tables.yaml"
         try PrivateFile.write(DemoSchema.tableMap, to: map)
         configuration.tableMap = map

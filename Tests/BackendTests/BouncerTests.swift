@@ -19,43 +19,16 @@ struct BouncerTests {
     }
     private static let backends = ContractBackends(through: BouncerTests.bouncer)
 
-    private static func catalogue() throws -> ContractCatalogue {
-        try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
-    }
-
     /// The cases of the groups C to G.
     static func numbers() throws -> [CaseNumber] {
-        try catalogue().cases.filter { entry in
-            if case .test = entry.driver { return false }
-            return (41...117).contains(entry.number.number) || (127...136).contains(entry.number.number)
-        }.map(\.number)
+        try ContractCatalogue.ours().numbersOfCases.filter {
+            (41...117).contains($0.number) || (127...136).contains($0.number)
+        }
     }
 
     @Test(arguments: try BouncerTests.numbers())
     func theCatalogueThroughAPoolOfThree(number: CaseNumber) async throws {
-        let catalogue = try Self.catalogue()
-        let entry = try #require(catalogue[number])
-        let verdict: ContractVerdict
-        if entry.isAlone {
-            let backend = try await ContractBackend.start(
-                entry.backend, through: try await Self.bouncer.value)
-            verdict = try await Self.verdict(entry, catalogue, backend)
-            await backend.stop()
-        } else {
-            verdict = try await Self.verdict(entry, catalogue, Self.backends.backend(entry.backend))
-        }
-        if let reason = entry.later {
-            #expect(verdict != .passed, "\(number) passes: strike it off, \(reason)")
-        } else {
-            #expect(verdict == .passed, "\(number), \(entry.title)")
-        }
-    }
-
-    private static func verdict(
-        _ entry: ContractCase, _ catalogue: ContractCatalogue, _ backend: ContractBackend
-    ) async throws -> ContractVerdict {
-        let target = try await backend.target(hasDisabledUser: entry.needs.contains("disabled"))
-        return await ContractRun(target, catalogue).run(entry.number)
+        try await Self.backends.ask(number)
     }
 
     /// More at once than there are sessions, each of which is another user's a moment later.

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Custom checkpoints (backend 5.2; Backend/DESIGN.md 7).
+/// Custom checkpoints (backend 5.2; Backend/Start/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct CheckpointTests {
     private func with(

@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// The command `config check` (Backend/DESIGN.md 7 and 8).
+/// The command `config check` (Backend/Start/SPEC.md).
 @Suite(.patient())
 struct ConfigCheckTests {
     private static let secret = "postgres://app:hush@db/app"

@@ -77,6 +77,11 @@ struct ContractBackend: Sendable {
         case ("BATCH_ON_FATAL_ERROR", "skip"): configuration.continuesAfterFatalError = true
         case ("LEGACY_BATCH_MODE", "isolate"): configuration.isolatesLegacyBatches = true
         case ("CHECKPOINT_MODE", "custom"): configuration.hasCustomCheckpoints = true
+        case ("SESSION_COOKIE", _): configuration.authentication.session?.cookie = value
+        case ("TRUSTED_USER_HEADER", _): configuration.authentication.userHeader = value
+        case ("TRUSTED_PROXIES", _):
+            guard let range = IPRange(value) else { throw UnknownSetting(name: name, value: value) }
+            configuration.authentication.trustedProxies = [range]
         case ("MAX_BODY_BYTES", _):
             guard let bytes = Int(value) else { throw UnknownSetting(name: name, value: value) }
             configuration.bodyLimit = bytes
@@ -168,5 +173,48 @@ actor ContractBackends {
             }
         started[settings] = task
         return try await task.value
+    }
+
+    /// Asks a case of the backend that it wants, and expects that it passes, unless it says why it need not.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the case.
+    ///   - sourceLocation: Where it is asked.
+    /// - Throws: What ends a test: a start that fails, a case that is not there.
+    nonisolated func ask(
+        _ number: CaseNumber, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let catalogue = try ContractCatalogue.ours()
+        let entry = try #require(catalogue[number], sourceLocation: sourceLocation)
+        let backend: ContractBackend
+        if entry.isAlone {
+            backend = try await ContractBackend.start(entry.backend, through: try await bouncer?.value)
+        } else {
+            backend = try await self.backend(entry.backend)
+        }
+        let target = try await backend.target(hasDisabledUser: entry.needs.contains("disabled"))
+        let verdict = await ContractRun(target, catalogue).run(number)
+        if entry.isAlone { await backend.stop() }
+        if let reason = entry.later {
+            #expect(
+                verdict != .passed, "\(number) passes: strike it off, \(reason)",
+                sourceLocation: sourceLocation)
+        } else {
+            #expect(verdict == .passed, "\(number), \(entry.title)", sourceLocation: sourceLocation)
+        }
+    }
+}
+
+extension ContractCatalogue {
+    /// The one of this repository.
+    static func ours() throws -> ContractCatalogue {
+        try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
+    }
+
+    /// The numbers of all cases but those that are tests of their own.
+    var numbersOfCases: [CaseNumber] {
+        cases.filter { entry in
+            if case .test = entry.driver { false } else { true }
+        }.map(\.number)
     }
 }

@@ -8,47 +8,15 @@ import Testing
 /// Each case sends in the dialect of its level; the backend is one of L2, so outcomes are asked for in every dialect.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ContractTests {
-    private static func catalogue() throws -> ContractCatalogue {
-        try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
-    }
-
     /// All cases but those that are tests of their own.
-    static func numbers() throws -> [CaseNumber] {
-        try catalogue().cases.filter { entry in
-            if case .test = entry.driver { false } else { true }
-        }.map(\.number)
-    }
+    static func numbers() throws -> [CaseNumber] { try ContractCatalogue.ours().numbersOfCases }
 
     @Test(arguments: try ContractTests.numbers())
-    func eachCasePasses(number: CaseNumber) async throws {
-        let catalogue = try Self.catalogue()
-        let entry = try #require(catalogue[number])
-        let verdict: ContractVerdict
-        if entry.isAlone {
-            let backend = try await ContractBackend.start(entry.backend)
-            verdict = try await Self.verdict(entry, catalogue, backend)
-            await backend.stop()
-        } else {
-            verdict = try await Self.verdict(
-                entry, catalogue, ContractBackends.shared.backend(entry.backend))
-        }
-        if let reason = entry.later {
-            #expect(verdict != .passed, "\(number) passes: strike it off, \(reason)")
-        } else {
-            #expect(verdict == .passed, "\(number), \(entry.title)")
-        }
-    }
-
-    private static func verdict(
-        _ entry: ContractCase, _ catalogue: ContractCatalogue, _ backend: ContractBackend
-    ) async throws -> ContractVerdict {
-        let target = try await backend.target(hasDisabledUser: entry.needs.contains("disabled"))
-        return await ContractRun(target, catalogue).run(entry.number)
-    }
+    func eachCasePasses(number: CaseNumber) async throws { try await ContractBackends.shared.ask(number) }
 
     /// What a lower profile promises is asked for and told as such.
     @Test func casesOfHigherLevelsAreNotApplicable() async throws {
-        let catalogue = try Self.catalogue()
+        let catalogue = try ContractCatalogue.ours()
         let backend = try await ContractBackends.shared.backend([:])
         let target = try await backend.target(hasDisabledUser: false, profile: .l0)
         let run = ContractRun(target, catalogue)

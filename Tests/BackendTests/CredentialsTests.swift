@@ -3,7 +3,7 @@ import PowerSyncHTTP
 import PowerSyncWire
 import Testing
 
-/// The words of who a request is from, and what it is answered with (Backend/DESIGN.md 2).
+/// The words of who a request is from, and what it is answered with (Backend/Authentication/SPEC.md).
 struct CredentialsTests {
     @Test(arguments: Problem.CredentialsCode.allCases)
     func whatIsNoGoodIsA401WithItsCode(code: Problem.CredentialsCode) {

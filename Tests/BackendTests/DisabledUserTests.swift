@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Who has left may do nothing any more (Backend/DESIGN.md 2).
+/// Who has left may do nothing any more (Backend/Authentication/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct DisabledUserTests {
     private static let disable = "INSERT INTO psb.disabled_users (user_id, reason) VALUES ('u1', 'left')"

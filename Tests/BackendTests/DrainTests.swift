@@ -1,9 +1,18 @@
 import PowerSyncBackend
+import PowerSyncHTTPClient
 import PowerSyncHTTPTestSupport
+import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// A stop that has no time left for the uploads in work (backend 8.1).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
@@ -97,6 +106,75 @@ struct DrainTests {
             let json = try JSON.parse(answer.body)
             #expect(json["type"] == .string("urn:psb:problem:draining"))
             #expect(json["retryable"] == .bool(true))
+        }
+    }
+
+    /// The program itself, all of whose connections are in the middle of a transaction.
+    @Test func aSignalDuringTwentyUploadsLeavesNoneHalfDone() async throws {
+        let schema = TestBackend.demoTables + TestBackend.gated(where: "NEW.id LIKE '%-b'")
+        let environment = ["POOL_SIZE": "20"]
+        let held = """
+            SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """
+        try await BackendProcess.with(schema: schema, environment: environment) { process, uri in
+            let poller = try Poller()
+            defer { poller.stop() }
+            let client = try JSONClient("http://127.0.0.1:\(process.port)")
+            var tokens: [String] = []
+            for user in 0..<20 {
+                let json = try await client.send("GET", "/api/auth/token?user_id=u\(user)").json
+                tokens.append(try #require(json["token"]?.stringValue))
+            }
+            let gate = try await DatabaseGate(uri, poller)
+            let connection = try await PostgresConnection.connect(uri, poller: poller)
+            let statuses = try await withThrowingTaskGroup(of: (user: Int, status: Int).self) {
+                group -> [Int: Int] in
+                for (user, token) in tokens.enumerated() {
+                    let rows = ["a", "b"].map {
+                        #"{"op":"PUT","table":"lists","id":"\#(user)-\#($0)","data":{"name":"n"}}"#
+                    }
+                    let body = "{\"batch\":[\(rows.joined(separator: ","))]}"
+                    group.addTask {
+                        do {
+                            let answer = try await client.send("POST", "/api/data", body, token: token)
+                            return (user, answer.status)
+                        } catch is HTTPClientError {
+                            // One that has not come before the signal is not taken any more.
+                            return (user, 0)
+                        }
+                    }
+                }
+                // On a slow machine the time of the first is over before the last has come.
+                try await wait(
+                    for: "uploads at the gate", read: { try await connection.query(held).scalar },
+                    until: { ($0.flatMap { Int($0) } ?? 0) >= 10 })
+                let signalled = ContinuousClock.now
+                try #require(kill(process.id, SIGTERM) == 0)
+                try await gate.open()
+                var statuses: [Int: Int] = [:]
+                for try await (user, status) in group { statuses[user] = status }
+                try await wait(for: "the program to end") { !Processes.isAlive(process.id) }
+                #expect(ContinuousClock.now - signalled < .seconds(30) * TestOptions.patience)
+                return statuses
+            }
+            #expect(statuses.values.allSatisfy { [0, 200, 503].contains($0) }, "\(statuses)")
+            #expect(statuses.values.contains(200), "what is in work has its time")
+            let sessions = """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND application_name = 'powersync-backend'
+                """
+            try await wait(
+                for: "its sessions to end", read: { try await connection.query(sessions).scalar },
+                until: { $0 == "0" })
+            for (user, status) in statuses {
+                let count = try await connection.query(
+                    "SELECT count(*) FROM lists WHERE id LIKE $1", ["\(user)-%"]
+                ).scalar
+                let allowed = [0: ["0"], 200: ["2"], 503: ["0", "2"]][status] ?? []
+                #expect(allowed.contains(count ?? ""), "\(user): \(status)")
+            }
+            await connection.close()
         }
     }
 

@@ -14,7 +14,7 @@ import Testing
     import Darwin
 #endif
 
-/// A folder of keys, and a backend that follows it (Backend/DESIGN.md 4).
+/// A folder of keys, and a backend that follows it (Backend/Tokens/SPEC.md).
 @Suite(.patient())
 struct KeyFolderTests {
     private static let now: Int64 = 1_800_000_000

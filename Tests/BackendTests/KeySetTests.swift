@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// What each key of a folder does, by its state and the time (Backend/DESIGN.md 4).
+/// What each key of a folder does, by its state and the time (Backend/Tokens/SPEC.md).
 struct KeySetTests {
     private static let now: Int64 = 1_800_000_000
 

@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// What users see of what was refused of theirs (backend 1.4; Backend/DESIGN.md 7; cases 100 and 179).
+/// What users see of what was refused of theirs (backend 1.4; Backend/Start/SPEC.md; cases 100 and 179).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct RejectionTests {
     private static func bad(_ id: String) -> String {

@@ -14,7 +14,7 @@ import Testing
     import Darwin
 #endif
 
-/// What a running backend reads again (backend 8.1; Backend/DESIGN.md 7).
+/// What a running backend reads again (backend 8.1; Backend/Start/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ReloadTests {
     private static let schema = """

@@ -99,7 +99,7 @@ struct RunGroupTests {
 
 private let orderSeeds = TestOptions.number("POWERSYNC_ORDER_SEEDS", standard: 40)
 
-/// Rows are regrouped where nobody can see it, and nothing else is changed by that (Backend/DESIGN.md 12).
+/// Rows are regrouped where nobody can see it, and nothing else is changed by that (Backend/Apply/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 10 + orderSeeds / 20), .namesSeed)
 struct RunOrderTests {
     // MARK: What shows

@@ -6,7 +6,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// The table of settings, and what is read of those for production (Backend/DESIGN.md 8).
+/// The table of settings, and what is read of those for production (Backend/Start/SPEC.md).
 struct SettingTests {
     private static let minimum = [
         "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://localhost:8080",

@@ -129,6 +129,24 @@ struct SilentDatabaseTests {
         }
     }
 
+    /// An answer of less than two seconds ago is given at once; each that is asked for comes in a second.
+    @Test func aStoppedServerIsRedWithinASecond() async throws {
+        try await onAServerOfItsOwn { server, peer in
+            try await peer.expectReadiness()
+            server.kill()
+            try await wait(for: "the server to be gone") { !server.isRunning }
+            try await wait(
+                for: "the probe to be red",
+                read: { () async throws -> Int in
+                    let (status, time) = try await peer.readiness()
+                    #expect(!SilentDatabaseTests.isReal || time < Duration.seconds(1) * TestOptions.patience)
+                    return status
+                }, until: { $0 == 503 })
+            try await server.restart()
+            try await peer.expectRecovery(server, 1)
+        }
+    }
+
     @Test func aSessionThatWasEndedDoesNotMakeTheProbeRed() async throws {
         try await TestBackend.with { backend in
             let peer = try await Peer(backend)

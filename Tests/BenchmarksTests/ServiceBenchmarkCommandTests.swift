@@ -24,7 +24,8 @@ import Testing
         (
             ["--only", "start", "--only", "tepid"],
             "--only does not take \"tepid\"; there are start, snapshot100k, snapshot1m, warm100k, warm1m, "
-                + "bulk, singles, latency, write-checkpoint, connects, fanout, idle, memory"
+                + "bulk, singles, latency, write-checkpoint, connects, fanout, idle, memory, "
+                + "compile, language, lookups"
         ),
         (["--pairs", "0"], "--pairs takes a number from 1 to 99, not \"0\""),
         (["--program", "nowhere/service"], "--program: nowhere/service is no program"),

@@ -12,7 +12,7 @@ struct ServiceBenchmarkTests {
     private static let program = Repository.executable("powersync-mock-service")
     private static let sizes = ServiceSizes(
         rows: 30, manyRows: 50, bulkRows: 40, singles: 20, commits: 3, writeCheckpoints: 2, clients: 5,
-        rowsOfClient: 4, changes: 2, commitsOfOthers: 5)
+        rowsOfClient: 4, changes: 2, commitsOfOthers: 5, users: 12)
 
     private func measure(
         _ parts: [ServicePart], program: String
@@ -30,14 +30,14 @@ struct ServiceBenchmarkTests {
         let hasPrograms = ["psql", "pg_recvlogical"].allSatisfy {
             FileManager.default.isExecutableFile(atPath: "\(folder)/\($0)")
         }
-        let parts = ServicePart.allCases.filter { $0 != .singles || hasPrograms }
+        let parts = ServicePart.allCases.filter { hasPrograms || ![.singles, .language].contains($0) }
         let (rows, hasFailed) = try await measure(parts, program: Self.program)
         #expect(!hasFailed)
-        #expect(rows.count == (hasPrograms ? 21 : 19))
-        var compared = hasPrograms ? 11 : 10
+        #expect(rows.count == (hasPrograms ? 30 : 22))
+        var compared = hasPrograms ? 14 : 10
         #if os(Linux)
-            // Processor time.
-            compared += 1
+            // Processor time and memory.
+            compared += hasPrograms ? 5 : 2
         #endif
         #expect(rows.filter { !$0.limit.isEmpty && !$0.ratio.isEmpty }.count == compared)
         #expect(rows.allSatisfy { !$0.goal.isEmpty })

@@ -28,10 +28,12 @@ enum EndToEnd {
     /// - Parameters:
     ///   - needsOwnCluster: whether `body` interferes with Postgres itself; otherwise the server of `DATABASE_URI` is
     ///     used, or the one that all tests share.
+    ///   - configure: what else than usual the stack is told.
     ///   - body: what happens.
     /// - Throws: what `body` throws, or errors of starting and closing.
     static func withWorld(
-        needsOwnCluster: Bool = false, _ body: @escaping @Sendable (DemoWorld) async throws -> Void
+        needsOwnCluster: Bool = false, configure: (inout LocalStackConfiguration) -> Void = { _ in },
+        _ body: @escaping @Sendable (DemoWorld) async throws -> Void
     ) async throws {
         let poller = try Poller()
         defer { poller.stop() }
@@ -49,6 +51,7 @@ enum EndToEnd {
         var configuration = LocalStackConfiguration(executable: executable, folder: folder.path)
         configuration.logLevel = "warning"
         configuration.backendEnvironment = patience
+        configure(&configuration)
         let stack = try DemoStack.make(database: database, configuration: configuration, poller: poller)
         do {
             try await database.open()

@@ -28,7 +28,8 @@ enum FuzzTargets {
         case "tokens": TokenTarget.self
         case "keys": KeyTarget.self
         case "configuration": ConfigurationTarget.self
-        case "queries": QueryTarget.self
+        case "sync-configs": SyncConfigTarget.self
+        case "sql": SQLTarget.self
         case "values": ValueTarget.self
         case "uploads": UploadTarget.self
         case "maps": MapTarget.self

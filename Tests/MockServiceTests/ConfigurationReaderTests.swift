@@ -45,7 +45,8 @@ struct ConfigurationReaderTests {
             api:
               tokens: [admin-token]
               parameters:
-                { max_concurrent_connections: 7, max_buckets_per_connection: 8, checkpoint_request_retention_minutes: 9 }
+                { max_concurrent_connections: 7, max_buckets_per_connection: 8, max_parameter_query_results: 10,
+                  checkpoint_request_retention_minutes: 9 }
             system: { logging: { level: debug, format: json } }
             """, ["PS_DATA_URI": "postgresql://u@h/d", "PS_PORT": "4000"])
         let service = settings.service
@@ -58,7 +59,9 @@ struct ConfigurationReaderTests {
         #expect(service.jwksURIs == ["http://localhost:1/keys", "https://example.com/keys"])
         #expect(service.keys.map(\.kid) == ["test-key"])
         #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
+        #expect(service.maxParameterQueryResults == 10)
         #expect(service.checkpointRequestRetention == .seconds(540))
+        #expect(service.apiTokens == ["admin-token"])
         #expect(settings.logLevel == .debug && settings.logFormat == .json)
     }
 
@@ -354,7 +357,7 @@ struct ConfigurationReaderTests {
             ["PS_DATA_URI": "host=h dbname=d"])
         #expect(
             settings.notes == [
-                "'debug_api' means nothing here: there is no admin API",
+                "'debug_api' means nothing here: no route runs SQL",
                 "'exit_on_error' is taken for true: a sync config with errors ends the service",
                 "line 6, column 22: 'max_connections' is no key of 'api.parameters' and means nothing",
                 "line 7, column 26: 'http' is no key of 'healthcheck.probes' and means nothing",
@@ -440,8 +443,31 @@ struct ConfigurationReaderTests {
         #expect(try read(Self.minimal, former).service.syncConfig == "hello")
     }
 
-    @Test(arguments: [
+    @Test func tokensOfTheAdminRoutesMayStandInTheEnvironment() throws {
+        let environment = ["PS_DATA_URI": "host=h dbname=d", "PS_ADMIN": "secret"]
+        let text = Self.minimal.replacing("sslmode:", with: "id: main, tag: eu, sslmode:")
+        let service = try read("\(text)\napi: {tokens: [!env PS_ADMIN, 123]}", environment).service
+        #expect(service.apiTokens == ["secret", "123"])
+        #expect(service.connectionID == "main" && service.connectionTag == "eu")
+        let without = try read(Self.minimal, environment).service
+        #expect(without.apiTokens == [] && without.connectionID == "default")
+        #expect(without.connectionTag == "default")
+    }
+
+    private static let wrong: [(String, String)] = [
         ("x", "line 1, column 1: the configuration must be a map"),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a, '']}",
+            "line 6, column 19: a token of 'api.tokens' is a text without spaces, and not empty"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a b]}",
+            "line 6, column 16: a token of 'api.tokens' is a text without spaces, and not empty"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: admin}",
+            "line 6, column 15: a list is expected here"
+        ),
         ("a: 1", "line 1, column 1: 'replication.connections' needs one connection"),
         (minimal, "line 3, column 32: PS_DATA_URI is not set"),
         (
@@ -472,7 +498,9 @@ struct ConfigurationReaderTests {
                 "uri: !env PS_DATA_URI", with: "uri: host=h dbname=d, slot_name_prefix: No-Slot"),
             "line 3, column 67: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
         ),
-    ])
+    ]
+
+    @Test(arguments: wrong)
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {
         do throws(ConfigurationError) {
             _ = try read(text)

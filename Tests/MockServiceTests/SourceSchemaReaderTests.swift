@@ -52,5 +52,7 @@ struct SourceSchemaReaderTests {
                     "price text numeric",
                 ],
             ])
+        let todos = schema.tables.last?.columns.compactMap(\.declaredType)
+        #expect(todos?.suffix(5) == ["integer", "double precision", "jsonb", "bytea", "numeric(10,2)"])
     }
 }

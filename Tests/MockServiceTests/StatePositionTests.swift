@@ -230,6 +230,23 @@ struct StatePositionTests {
         }
     }
 
+    /// By what its text means now its buckets may have other names.
+    @Test func aStateOfATimeWhenItsTextMeantSomethingElseIsNotServed() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/l1"])
+            await service.stop()
+            try Self.change(service, "UPDATE replication_stream SET config_hash = 'of before'")
+            try await service.start(Self.config)
+            // The first that there is to serve is new.
+            let stream = try await service.open()
+            try await stream.holds(["lists/l1"])
+            #expect(stream.model.listed.keys.allSatisfy { $0.hasPrefix("2#") })
+            #expect(service.log.contains { $0.contains("configuration cannot be served any more") })
+            try await wait(for: "one slot") { try await service.slots().count == 1 }
+        }
+    }
+
     @Test func aStateOfAnotherVersionTakesItsSlotsAlong() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -37,7 +38,7 @@ struct StoreFixture {
     ) async throws {
         self.path = path
         store = try await ServiceStore.open(path: path, readers: readers, limits: limits)
-        let config = try SyncConfigReader.compile(text)
+        let plan = try SyncPlan.compiled(text)
         if let known = try await store.stream(configHash: "hash") {
             stream = known
         } else {
@@ -46,7 +47,8 @@ struct StoreFixture {
             }
             try await store.holdCheckpoint(stream.number, until: .zero, isSnapshotDone: true)
         }
-        context = EvaluationContext(stream: stream.number, config: config, progress: progress)
+        context = EvaluationContext(
+            try await store.serving(plan, by: stream.number), progress: progress)
         table = try await store.resolve(
             TableDescription(
                 oid: 7, schema: "public", name: "t",

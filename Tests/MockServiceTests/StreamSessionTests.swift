@@ -237,6 +237,30 @@ struct StreamSessionTests {
         #expect(last.map(Play.short) == "diff 4 +[] -[]")
     }
 
+    /// Priority and reasons that a lookup has changed are told with the next content, however that comes to be known (service
+    /// 3.14 D3).
+    @Test(arguments: [false, true]) func whatABucketIsListedWithIsToldWithItsNextContent(isWholeView: Bool) {
+        var play = Play()
+        play.names = ["a", "b"]
+        play.put("a", 1...1)
+        play.step(1) { _ in }
+        play.priorities = ["a": 1]
+        #expect(play.lines(1) == [])
+        for operation in 2...3 as ClosedRange<Int64> {
+            play.put("a", operation...operation)
+            let view = play.view(operation)
+            let states = view.buckets.map { (ExactText($0.bucket.name), $0.state) }
+            let change = ViewChange(
+                operation: operation, writeCheckpoint: nil, buckets: Dictionary(uniqueKeysWithValues: states))
+            let line = isWholeView ? play.session.offer(view) : play.session.offer(change)
+            guard case .checkpointDiff(let diff)? = line else {
+                Issue.record("the bucket has changed")
+                return
+            }
+            #expect(diff.updatedBuckets.map(\.priority) == [1])
+        }
+    }
+
     /// It was reached with a checkpoint that the stream has read past.
     @Test func aWriteCheckpointOfAnOlderCheckpointIsToldWithTheNewest() {
         var play = Play()

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -90,7 +91,7 @@ struct TruncateTests {
             other.name = "u"
             let config = StoreFixture.config + "\n  u: {query: SELECT * FROM u}"
             let context = EvaluationContext(
-                stream: fixture.stream.number, config: try SyncConfigReader.compile(config),
+                stream: fixture.stream.number, plan: try SyncPlan.compiled(config),
                 progress: { pieces.withLock { $0 += 1 } })
             let second = try await fixture.store.resolve(other, types: TypeCatalog(), context)
             var events: [ReplicationEvent] = []

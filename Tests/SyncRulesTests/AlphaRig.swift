@@ -2,7 +2,7 @@ import PowerSyncSyncRules
 import PowerSyncWire
 import Testing
 
-/// A stream of edition 2 that is called `stream`, and what rows and requests come to.
+/// A stream of edition 2 or 3 that is called `stream`, and what rows and requests come to.
 struct AlphaRig {
     /// A row with its table.
     typealias Row = (table: String, columns: [String: ScalarValue])
@@ -16,17 +16,18 @@ struct AlphaRig {
     /// - Parameters:
     ///   - query: The query.
     ///   - settings: Further lines of the stream, such as `priority: 1`.
+    ///   - edition: The edition.
     /// - Throws: What ends a test where there is no plan.
-    init(_ query: String, _ settings: String...) throws {
-        let config = SyncConfig.compile(Self.yaml(query, settings))
+    init(_ query: String, _ settings: String..., edition: Int = 2) throws {
+        let config = SyncConfig.compile(Self.yaml(query, settings, edition: edition))
         plan = try #require(config.plan, "\(config.diagnostics.all.map(\.message))")
         evaluator = ExpressionRun(options: plan.options)
     }
 
     /// A configuration with one stream.
-    static func yaml(_ query: String, _ settings: [String] = []) -> String {
+    static func yaml(_ query: String, _ settings: [String] = [], edition: Int = 2) -> String {
         let lines = (settings + ["query: \(JSON.quoted(query))"]).map { "    \($0)\n" }.joined()
-        return "config: {edition: 2}\nstreams:\n  stream:\n\(lines)"
+        return "config: {edition: \(edition)}\nstreams:\n  stream:\n\(lines)"
     }
 
     /// The names of the buckets that a row comes into, in order.

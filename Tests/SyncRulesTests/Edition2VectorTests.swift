@@ -177,4 +177,16 @@ struct Edition2VectorTests {
         let former = SyncConfig.compile("bucket_definitions: {b: {data: [SELECT * FROM comments]}}")
         #expect(former.plan?.options.timestampsISO8601 == false)
     }
+
+    /// Buckets of a stream have its name and a number, which a bucket definition may be called.
+    @Test func noDefinitionHasTheNameOfAStreamsBuckets() {
+        func names(_ definition: String) -> [DiagnosticName] {
+            let yaml =
+                "config: {edition: 2}\nbucket_definitions:\n  \(definition):\n    data: [SELECT * FROM secrets]\n"
+                + "streams:\n  todos: {query: SELECT * FROM todos}\n"
+            return SyncConfig.compile(yaml).diagnostics.all.map(\.name)
+        }
+        #expect(names("todos|0") == [.alphaStreams, .duplicateDefinition])
+        #expect(names("todos|1") == [.alphaStreams] && names("todo|0") == [.alphaStreams])
+    }
 }

@@ -149,4 +149,15 @@ struct PlanLinkerTests {
         let stream = try #require(plan.streams.first)
         #expect(stream.name.text == "s0" && stream.isDefault && stream.priority == 1 && !stream.isLegacy)
     }
+
+    /// Without `fixed_json_extract` a claim that is null is the text `null` of `->>`, and nothing of `parameter`.
+    @Test(arguments: [(true, ["s|0"]), (false, ["s|0", "s|1"])])
+    func spellingsOfAValueAreOneWhereTheyMeanTheSame(_ isFixed: Bool, _ expected: [String]) throws {
+        let yaml =
+            "config: {edition: 3, fixed_json_extract: \(isFixed)}\nstreams:\n  s:\n    queries:\n"
+            + "      - SELECT * FROM a WHERE owner = auth.parameters() ->> 'x'\n"
+            + "      - SELECT * FROM b WHERE owner = auth.parameter('x')\n"
+        let plan = try #require(SyncConfig.compile(yaml).plan)
+        #expect(names(plan) == expected)
+    }
 }

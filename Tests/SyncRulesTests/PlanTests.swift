@@ -25,6 +25,21 @@ struct PlanTests {
         #expect(!table.matches(tag: ExactText("other"), schema: ExactText("tenant_1"), name: ExactText("t")))
     }
 
+    /// Catalogs are no tables of a wildcard, nor what somebody has made beside them; who names one whole means it.
+    @Test func noWildcardMeansTablesOfPostgres() {
+        func means(_ schema: String, _ name: String, _ found: String) -> Bool {
+            pattern("default", schema, name).matches(
+                tag: ExactText("default"), schema: ExactText(found), name: ExactText("t"))
+        }
+        for found in ["pg_catalog", "pg_x", "information_schema"] {
+            #expect(!means("%", "t", found) && !means("%", "%", found) && !means(found, "%", found))
+            #expect(means(found, "t", found))
+        }
+        for found in ["pg", "public", "information_schemas"] {
+            #expect(means("%", "t", found) && means(found, "%", found) && means(found, "t", found))
+        }
+    }
+
     @Test func inputsAreThoseOfAllParts() {
         let column = Expression.column(.row(0), ExactText("a"))
         let element = Expression.element(.element(1), .value)
@@ -62,13 +77,6 @@ struct PlanTests {
         #expect(new.timestampsISO8601 && new.fixedJSONExtract && new.customPostgresTypes)
         #expect(new.versionedBucketIDs && new.engine == .standard && new.fractionDigits == nil)
         #expect(OutputForm.edition(3).isEmpty && OutputForm.edition(2).contains(.aliasWins))
-    }
-
-    @Test func whatIsNotCompiledHasNoPlanAndSaysSo() {
-        let config = SyncConfig.compile(
-            "bucket_definitions: {a: {data: [SELECT * FROM t]}}\n"
-                + "event_definitions: {e: {payloads: [SELECT id FROM t]}}")
-        #expect(config.plan == nil && config.diagnostics.all.map(\.name) == [.notCompiled])
     }
 
     @Test func limitsOfNamesGrowWithThoseOfBuckets() {

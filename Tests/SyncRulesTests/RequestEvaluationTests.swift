@@ -301,4 +301,46 @@ struct RequestEvaluationTests {
         #expect(try rig.next() == .rows([.of(0, "u1")]))
         #expect(try rig.next() == .rows([.of(0, "u1")]))
     }
+
+    /// In the SQLite engine a CAST decides how it is compared, whoever brings the value (sqlite.org/datatype3.html, 4).
+    @Test(arguments: [
+        ("CAST(v AS integer) = '5'", true), ("CAST(v AS integer) != '5'", false),
+        ("'5' = CAST(v AS real)", true), ("CAST(v AS text) = 5", true),
+        ("NOT (CAST(v AS text) IN ARRAY[4, 5])", false),
+        ("CAST(v AS integer) BETWEEN '4' AND '6'", true), ("CAST(v AS integer)", true),
+        ("CAST(v AS integer) - 5", false), ("(CASE WHEN 1 THEN CAST(v AS integer) END) = '5'", false),
+    ])
+    func aCastOfTheTokenIsComparedAsThatOfASubscription(_ condition: String, _ isOpen: Bool) throws {
+        for source in ["auth", "subscription"] {
+            let gate = condition.replacing("(v ", with: "(\(source).parameter('v') ")
+            let yaml =
+                "config: {edition: 3, unstable_sqlite_expression_engine: true}\nstreams:\n  s:\n"
+                + "    query: \(JSON.quoted("SELECT * FROM t WHERE \(gate)"))\n"
+            let plan = try #require(SyncConfig.compile(yaml).plan)
+            var rig = try RequestRig(
+                plan, token: #"{"sub":"u","v":"5"}"#,
+                subscriptions: [try subscription("s", #"{"v":"5"}"#)])
+            #expect(try rig.resolve().buckets.map(\.name.text) == (isOpen ? ["s|0[]"] : []), "\(gate)")
+        }
+    }
+
+    /// Arrays within an array of the token: of each element, its own.
+    @Test func elementsOfElementsAreRead() throws {
+        let sql =
+            "SELECT projects.* FROM projects, json_each(auth.parameter('orgs')) AS o, "
+            + "json_each(o.value -> 'projects') AS p WHERE projects.id = p.value"
+        let yaml =
+            "config: {edition: 3}\nstreams:\n  s: {auto_subscribe: true, query: \(JSON.quoted(sql))}\n"
+        let plan = try #require(SyncConfig.compile(yaml).plan)
+        func buckets(_ orgs: String, limits: RequestLimits = RequestLimits()) throws -> [String] {
+            var rig = try RequestRig(plan, token: #"{"sub":"u","orgs":\#(orgs)}"#, limits: limits)
+            return try rig.resolve().buckets.map(\.name.text)
+        }
+        let orgs = #"[{"projects":["a","b"]},{"projects":["c"]},{},{"projects":["c"]}]"#
+        #expect(try buckets(orgs) == [#"s|0["a"]"#, #"s|0["b"]"#, #"s|0["c"]"#])
+        #expect(try buckets("[]").isEmpty)
+        // Four elements, and three of theirs: those that are there twice are read once.
+        #expect(try buckets(orgs, limits: RequestLimits(results: 7)).count == 3)
+        #expect(throws: RequestError.self) { try buckets(orgs, limits: RequestLimits(results: 6)) }
+    }
 }

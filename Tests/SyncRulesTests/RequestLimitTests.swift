@@ -131,4 +131,48 @@ struct RequestLimitTests {
         let error = refusal(&many)
         #expect(error?.message == "Too many buckets: names of more than 10000 bytes")
     }
+
+    /// Subscriptions that find nothing take memory as long as the stream, too, and each of their keys a look into the store.
+    @Test(arguments: ["p", "none"])
+    func queriersOfAllSubscriptionsHaveALimit(_ parameter: String) throws {
+        func subscriptions(_ count: Int) -> [StreamSubscription] {
+            (0..<count).map { number in
+                StreamSubscription(
+                    stream: "s0", parameters: .object([JSONMember("p", .string(String(number)))]))
+            }
+        }
+        let limits = RequestLimits(results: 3)
+        #expect(limits.keys == 30)
+        let stage = Stage.lookup(0, keys: [[.subscription(parameter)]], filters: [])
+        let plan = SyncPlan.of(
+            [[Querier(source: 0, stages: [stage], keys: [[.output(0)]])]], isDefault: false)
+        var few = try RequestRig(plan, subscriptions: subscriptions(30), limits: limits)
+        for _ in 0..<2 {
+            #expect(try few.resolve().buckets.isEmpty)
+            #expect(few.asked.map(\.count) == (parameter == "p" ? [30] : []))
+        }
+        var many = try RequestRig(plan, subscriptions: subscriptions(31), limits: limits)
+        let error = refusal(&many)
+        #expect(error?.message == "Too many parameter queries (limit of 30)")
+        #expect(many.asked.isEmpty)
+    }
+
+    /// A few elements are many keys where lists are multiplied.
+    @Test func keysOfAllQueriersHaveALimit() throws {
+        let lists = Array(repeating: Stage.elements(.connection("list"), filters: []), count: 8)
+        let keys: [[Expression]] = (0..<8).map { [.value($0)] }
+        let querier = Querier(source: 0, stages: lists + [.lookup(0, keys: keys, filters: [])])
+        func rig(_ count: Int) throws -> RequestRig {
+            try RequestRig(
+                .of([Array(repeating: querier, count: count)]), connection: #"{"list":[0,1]}"#,
+                limits: RequestLimits(results: 400))
+        }
+        var few = try rig(15)
+        #expect(try few.resolve().buckets.isEmpty)
+        #expect(few.asked.map(\.count) == [256])
+        var many = try rig(16)
+        let error = refusal(&many)
+        #expect(error?.message == "Too many parameter queries (limit of 4000)")
+        #expect(many.asked.isEmpty)
+    }
 }

@@ -146,6 +146,10 @@ struct ResolverTests {
         ("CAST(name AS varchar) = 1", ["cast-invalid: varchar"]),
         ("name::int = 1", ["cast-invalid: int"]),
         ("i IN (1, 2)", ["expression-unsupported: 1, 2"]),
+        ("name IN ('open')", ["list-not-json: 'open'"]),
+        ("NOT (name NOT IN 'open')", ["list-not-json: 'open'"]),
+        ("i IN 5", ["list-not-json: 5"]),
+        (#"name IN '["open"]' AND name NOT IN '[]' AND i IN '5' AND i IN NULL"#, []),
         ("i = ROW(1, 2)", ["unknown-function: ROW"]),
         ("EXISTS (SELECT 1 FROM todos)", ["unknown-function: EXISTS"]),
         ("id = (SELECT list_id FROM todos)", ["subquery-position: SELECT list_id FROM todos"]),
@@ -171,6 +175,33 @@ struct ResolverTests {
         #expect(outcome.said == said)
         // What is wrong in a condition leaves the query for the messages of conditions.
         #expect(outcome.query?.primary == .row(0))
+    }
+
+    /// What authors often write, and what is told to be written instead; the admin routes have the message alone.
+    @Test(arguments: [
+        ("owner_id = token_parameters.user_id", "Write auth.user_id() for"),
+        ("owner_id = user_parameters.x", "Write connection.parameter('x')"),
+        ("owner_id = bucket.user_id", "Streams have no bucket parameters"),
+        ("owner_id = request.user_id()", "Write auth.user_id()."),
+        ("owner_id = Request.jwt() ->> 'sub'", "Write auth.parameters()."),
+        ("owner_id = request.parameters() ->> 'x'", "Write connection.parameters()."),
+        ("owner_id = auth.jwt() ->> 'sub'", "Write auth.parameters()."),
+        ("id = (SELECT id FROM todos)", "In WHERE, write IN (SELECT …)"),
+        ("name IN ('open', 'done')", "Write ARRAY[…]"),
+    ])
+    func commonMistakesAreHelpedWith(_ condition: String, _ hint: String) throws {
+        let outcome = try resolve("SELECT * FROM lists WHERE \(condition)")
+        let (message, recorded) = (try #require(outcome.messages.first), try #require(outcome.recorded.first))
+        #expect(outcome.messages.count == 1 && outcome.recorded.count == 1)
+        #expect(message.hasPrefix(recorded) && !recorded.contains(hint))
+        let rest = message.dropFirst(recorded.count).drop { $0 == "." || $0 == " " }
+        #expect(rest.hasPrefix(hint))
+    }
+
+    @Test(arguments: ["owner_id = other.x", "owner_id = other.f()", "owner_id = subscription.jwt()"])
+    func otherMistakesAreNot(_ condition: String) throws {
+        let outcome = try resolve("SELECT * FROM lists WHERE \(condition)")
+        #expect(outcome.messages == outcome.recorded && outcome.messages.count == 1)
     }
 
     @Test func theRealServiceCallsEachJoinFull() throws {

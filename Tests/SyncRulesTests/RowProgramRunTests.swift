@@ -323,6 +323,70 @@ extension RowProgramRunTests {
         #expect(try places(processor(filters: [isLong]), values(a: text)) == .error)
     }
 
+    /// One row is to be read ten thousand times.
+    @Test func whatIsReadForEachElementIsBounded() throws {
+        let length = Expression.call(.length, [column("a")])
+        let sum = Expression.arithmetic(.add, length, .element(.element(0), .value))
+        let isNever = Expression.comparison(.less, sum, .literal(.integer(0)))
+        let each = processor(expansions: [column("list")], filters: [isNever])
+        func list(_ count: Int) -> ScalarValue {
+            ScalarValue(text: "[" + Array(repeating: "1", count: count).joined(separator: ",") + "]")
+        }
+        let text = ScalarValue(text: String(repeating: "x", count: 1 << 20))
+        #expect(try places(each, values(a: text, list: list(100))) == .found([]))
+        #expect(try places(each, values(a: text, list: list(300))) == .error)
+        // A value that is walked anew for each element, too.
+        let quoted = ScalarValue(text: "\"" + String(repeating: "x", count: 1 << 16) + "\"")
+        let isNone = Expression.isNull(.element(.element(1), .value))
+        let both = processor(expansions: [column("list"), column("a")], filters: [isNone])
+        #expect(try places(both, values(a: quoted, list: list(10))) == .found([]))
+        #expect(try places(both, values(a: quoted, list: list(5_000))) == .error)
+    }
+
+    /// What is stored has the value once for each element.
+    @Test func whatARowIsFoundByIsBounded() throws {
+        let lookup = LookupDefinition(
+            name: ExactText("l"), table: processor().table, expansions: [column("list")],
+            keys: [.element(.element(0), .value)], outputs: [column("a")])
+        let programs = RowProgramCompiler.compile(
+            plan([], lookups: [lookup], CompatibilityOptions(edition: 3)), shape)
+        let program = try #require(programs.lookups.first)
+        var run = RowProgramRun()
+        func found(_ count: Int) -> Result<Entry> {
+            let list = "[" + (0..<count).map { "\($0)" }.joined(separator: ",") + "]"
+            let text = ScalarValue(text: String(repeating: "x", count: 1 << 20))
+            let row = Row(values(a: text, list: ScalarValue(text: list)), for: program.code)
+            return entries(program, row, &run)
+        }
+        #expect(found(70) == .error)
+        guard case .found(let all) = found(5) else {
+            Issue.record("five elements are not too many")
+            return
+        }
+        #expect(all.count == 5)
+    }
+
+    @Test func columnsOfOneNameCostNoSquare() throws {
+        try expectNoSquare(of: 4_000) { count in
+            let outputs = (0..<count).map { _ in output(column("b"), "x") }
+            let found = try places(processor(outputs: outputs), values(b: .blob([1])))
+            #expect(found == .found([Place(bucket: "", id: "", data: "{}")]))
+        }
+    }
+
+    @Test func starsBetweenTheFirstAndTheLastOneSayNothing() throws {
+        let outputs = [RowProcessor.Output.allColumns, output(text("x"), "a")]
+        let many = [outputs[0], outputs[0], outputs[1], outputs[0], outputs[0]]
+        let row = values(id: .integer(1), a: .integer(2))
+        for edition in [1, 3] {
+            let three = [outputs[0], outputs[1], outputs[0]]
+            let few = try places(processor(outputs: three, edition: edition), row)
+            #expect(try places(processor(outputs: many, edition: edition), row) == few)
+        }
+        let program = try program(processor(outputs: many))
+        #expect(program.members.count == 2 * shape.columns.count + 1)
+    }
+
     @Test func tablesOfAWildcardHaveTheirNamesAndSuffixes() throws {
         let facts = TableFact.allCases.map { output(.table($0, .row(0)), $0.rawValue) }
         let program = try program(processor(outputs: facts))

@@ -272,7 +272,7 @@ struct SQLParserTests {
             "SELECT " + String(repeating: before, count: count) + inside
                 + String(repeating: behind, count: count)
         }
-        #expect(refusal(nested(12)) == nil)
+        #expect(refusal(nested(8)) == nil)
         #expect(refusal(nested(SyntaxLimits.depth + 1))?.name == .nestingTooDeep)
         #expect(refusal(nested(20_000))?.name == .nestingTooDeep)
     }
@@ -283,7 +283,7 @@ struct SQLParserTests {
         func chain(_ count: Int) -> String {
             "SELECT a" + String(repeating: " \(operation) \(behind)", count: count)
         }
-        #expect(refusal(chain(90)) == nil)
+        #expect(refusal(chain(SyntaxLimits.depth / 2 - 1)) == nil)
         #expect(refusal(chain(SyntaxLimits.depth + 1))?.name == .nestingTooDeep)
     }
 

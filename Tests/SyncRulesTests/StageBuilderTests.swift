@@ -239,4 +239,28 @@ struct StageBuilderTests {
         let variant = try #require(QueryNormalizer.variants(of: renamed, &calls, &diagnostics).first)
         #expect(variant.processor.outputs == [.allColumns, column] && variant.processor.type == .table)
     }
+
+    /// What is asked of one of two elements of an array is not asked of the other.
+    @Test func elementsOfEqualArraysAreOneKeyUnlessMoreIsAskedOfOne() throws {
+        let a = query.element(query.column("tags"), isInFrom: true)
+        let b = query.element(query.column("tags"), isInFrom: true)
+        let (isUser, isTag) = (query.equal(a, query.user), query.equal(query.call(.auth, "tag"), b))
+        let one = try self.variant(isUser, isTag)
+        #expect(one.processor.keys.count == 1 && one.request.keys.map(\.count) == [2])
+        for element in [a, b] {
+            let two = try self.variant(isUser, isTag, query.opaque(element, query.constant("m")))
+            #expect(two.processor.keys.count == 2 && two.request.keys.map(\.count) == [1, 1])
+        }
+        let rig = try AlphaRig(
+            "SELECT t.* FROM t, json_each(t.tags) AS a, json_each(t.tags) AS b WHERE a.value = auth.user_id() "
+                + "AND b.value = auth.parameter('first') AND b.key = 0", edition: 3)
+        let places = try Set(rig.places("t", ["tags": ScalarValue(text: #"["x","y"]"#)]))
+        func sees(_ user: String, _ first: String) throws -> Bool {
+            let token = #"{"sub":"\#(user)","first":"\#(first)"}"#
+            let buckets = try rig.buckets(token: token)
+            return !places.isDisjoint(with: buckets)
+        }
+        for user in ["x", "y"] { #expect(try sees(user, "x")) }
+        for (user, first) in [("y", "y"), ("x", "y"), ("z", "x")] { #expect(try !sees(user, first)) }
+    }
 }

@@ -6,7 +6,7 @@ package final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var arrived = 0
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [Resumption<Void, Never>] = []
     }
 
     private let state = Lock(State())
@@ -19,7 +19,7 @@ package final class Gate: Sendable {
 
     /// Comes to the gate and goes on when it is open; cancellation opens it for nobody.
     package func pass() async {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             let isOpen = state.withLock { state in
                 state.arrived += 1
                 if !state.isOpen { state.waiting.append(continuation) }

@@ -43,6 +43,13 @@ private func processorTime(_ work: () throws -> Void) rethrows -> Duration {
     return processorTime() - start
 }
 
+/// For how long all threads of this process have had a processor so far.
+package func processorTimeOfProcess() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Duration.seconds(time.tv_sec) + Duration.nanoseconds(time.tv_nsec)
+}
+
 private func processorTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

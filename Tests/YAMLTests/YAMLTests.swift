@@ -1,3 +1,4 @@
+import PowerSyncTestSupport
 import PowerSyncYAML
 import Testing
 
@@ -137,5 +138,35 @@ import Testing
         #expect(throws: YAMLError.self) { _ = try YAMLNode.parse(long) }
         let deep = String(repeating: "[", count: 1000) + String(repeating: "]", count: 1000)
         #expect(throws: YAMLError.self) { try YAMLNode.parse(deep) }
+    }
+
+    /// The parser compares each tag with all before it.
+    @Test func tagsThatATextNamesHaveALimit() throws {
+        func text(_ count: Int) -> String {
+            (0..<count).map { "%TAG !t\($0)! tag:x\n" }.joined() + "---\na: b\n"
+        }
+        #expect(try YAMLNode.parse(text(100))?["a"]?.string == "b")
+        let error = #expect(throws: YAMLError.self) { try YAMLNode.parse(text(101)) }
+        #expect(error?.message == "the text has more than 100 lines of %TAG")
+    }
+
+    @Test func blanksInACommentCostNoSquare() throws {
+        try expectNoSquare(of: 20_000) { count in
+            let blanks = String(repeating: " ", count: count)
+            let root = try YAMLNode.parse("a: &b #\(blanks)\n  c\n")
+            #expect(root?["a"]?.string == "c")
+        }
+    }
+
+    @Test func aliasesAreNoDeeperThanWhatIsWritten() throws {
+        func text(_ outer: Int, _ inner: Int) -> String {
+            func nested(_ count: Int, _ text: String) -> String {
+                String(repeating: "[", count: count) + text + String(repeating: "]", count: count)
+            }
+            return "a: &a \(nested(inner, "x"))\nb: \(nested(outer, "*a"))\n"
+        }
+        #expect(try YAMLNode.parse(text(30, 30)) != nil)
+        let error = #expect(throws: YAMLError.self) { try YAMLNode.parse(text(40, 40)) }
+        #expect(error?.message == "nested more than 64 deep")
     }
 }

@@ -4,7 +4,7 @@ import PowerSyncSystem
 package final class AsyncFlag: Sendable {
     private struct State {
         var isRaised = false
-        var waiter: CheckedContinuation<Void, any Error>?
+        var waiter: Resumption<Void, any Error>?
     }
 
     private let state = Lock(State())
@@ -34,8 +34,8 @@ package final class AsyncFlag: Sendable {
     /// - Throws: `CancellationError`; the flag stays as it is then.
     package func wait() async throws {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Void, any Error>) in
                 let result = state.withLock { state -> Result<Void, any Error>? in
                     // The handler below runs after the task is marked: one of the two sees the other.
                     if Task.isCancelled { return .failure(CancellationError()) }

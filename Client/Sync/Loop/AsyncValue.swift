@@ -4,7 +4,7 @@ import PowerSyncSystem
 package final class AsyncValue<Value: Sendable>: Sendable {
     private struct Waiter {
         let condition: @Sendable (Value) -> Bool
-        let continuation: CheckedContinuation<Value, any Error>
+        let continuation: Resumption<Value, any Error>
     }
 
     private struct State {
@@ -52,8 +52,8 @@ package final class AsyncValue<Value: Sendable>: Sendable {
             return state.lastWaiter
         }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Value, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Value, any Error>) in
                 let result = state.withLock { state -> Swift.Result<Value, any Error>? in
                     // The handler below runs after the task is marked: one of the two sees the other.
                     if Task.isCancelled { return .failure(CancellationError()) }

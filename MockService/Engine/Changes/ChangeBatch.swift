@@ -130,14 +130,12 @@ package struct ChangeBatch: Sendable {
     /// - Parameters:
     ///   - kind: What became of the row.
     ///   - plan: Its table.
-    ///   - texts: Its values, one for each column; nil for NULL.
+    ///   - texts: Its values, one for each column; nil for NULL. Of a row that is gone those alone count that identify it.
     package init(_ kind: Change.Kind, of plan: TablePlan, _ texts: [String?]) {
-        self.init(changes: [Change(kind, table: 0, new: 0)], tables: [plan], isAhead: true)
-        for text in texts {
-            let start = bytes.count
-            if let text { bytes.append(contentsOf: text.utf8) }
-            cells.append(text == nil ? .null : Cell(start..<bytes.count))
-        }
+        let change =
+            kind == .delete ? Change(kind, table: 0, old: 0) : Change(kind, table: 0, new: 0)
+        self.init(changes: [change], tables: [plan], isAhead: true)
+        appendRow(texts)
     }
 }
 
@@ -168,6 +166,21 @@ extension ChangeBatch {
                 case .told, .truncate, .identityIsOver, .readUpTo, .readWhole, .hold: false
                 }
             }
+    }
+
+    /// Adds the cells of a row.
+    ///
+    /// - Parameter texts: Its values, one for each column; nil for NULL.
+    /// - Returns: The first cell.
+    @discardableResult
+    package mutating func appendRow(_ texts: [String?]) -> Int {
+        let first = cells.count
+        for text in texts {
+            let start = bytes.count
+            if let text { bytes.append(contentsOf: text.utf8) }
+            cells.append(text == nil ? .null : Cell(start..<bytes.count))
+        }
+        return first
     }
 
     /// Adds a mark behind everything.

@@ -16,6 +16,10 @@ package struct EvaluatedBatch: Sendable {
         package var oldKey: Range<Int>?
         /// The operations of the row, a PUT for each place; none if it is in no bucket, or waits.
         package var operations: Range<Int>
+        /// The keys by which it is found; none if nothing finds it, or it waits.
+        package var lookups = 0..<0
+        /// The write checkpoints that it sets; none if it waits.
+        package var writeCheckpoints = 0..<0
         /// Where its `LargeCells` lie; nil unless the row is synced and reason enough to keep them without what is kept.
         package var large: Range<Int>?
         /// Whether a large value was left out.
@@ -23,6 +27,9 @@ package struct EvaluatedBatch: Sendable {
         /// Of a row that does not wait no program has read it. What is kept of the row is of before, beside values that are
         /// told: it is filled in as for a row that waits, or it goes.
         package var hasMissingValues = false
+
+        /// Whether the row is in a bucket, or something finds it.
+        package var isStored: Bool { !operations.isEmpty || !lookups.isEmpty }
     }
 
     /// A PUT.
@@ -62,6 +69,10 @@ package struct EvaluatedBatch: Sendable {
     package var rows: [Row] = []
     /// The operations of all rows in order.
     package var operations: [Operation] = []
+    /// What all rows are found by, in order.
+    package var lookups: [Lookup] = []
+    /// The write checkpoints that all rows set, in order.
+    package var writeCheckpoints: [CustomWriteCheckpoint] = []
     /// Where the names of buckets lie, without the prefix of the replication stream; each name once.
     package var buckets: [Range<Int>] = []
     /// The rows of which a value is needed that was left out: the store has it, or it is read again from the source.
@@ -80,6 +91,9 @@ package struct EvaluatedBatch: Sendable {
     /// Makes an empty batch.
     package init() {}
 
-    /// About how many bytes the operations are that it comes to.
-    package var byteCount: Int { bytes.count }
+    /// About how many bytes of memory it takes beside its changes: an element of an array may bring all of its row once more.
+    package var byteCount: Int {
+        bytes.count + operations.count * MemoryLayout<Operation>.stride
+            + lookups.count * MemoryLayout<Lookup>.stride
+    }
 }

@@ -27,6 +27,8 @@ package struct RowEvaluation: ~Copyable {
     private var outputs: [Output] = []
     private var objectID: [UInt8] = []
     private var warnings: [String] = []
+    /// What the row comes to that is evaluated.
+    private var rowSize = RowSize()
     /// How many bytes the length of the data took that was written last.
     private var dataRoom = 2
     /// Whether the store may need the changes themselves.
@@ -42,6 +44,13 @@ package struct RowEvaluation: ~Copyable {
         var record = 0..<0
         /// Its share of a bucket's checksum.
         var checksum = Checksum.zero
+    }
+
+    /// How much one row comes to: each element of its arrays is a place of its own, in each stream.
+    private struct RowSize {
+        var places = 0
+        var operationBytes = 0
+        var nameBytes = 0
     }
 
     private init(_ batch: ChangeBatch, _ converter: SlotConverter, _ limits: StoreLimits) {
@@ -159,18 +168,26 @@ package struct RowEvaluation: ~Copyable {
                 "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
             return
         }
-        let operations = row.operations.lowerBound
-        guard runPrograms(of: change.table, plan) else {
+        let (operations, lookups) = (row.operations.lowerBound, result.lookups.count)
+        rowSize = RowSize()
+        let writeCheckpoints = result.writeCheckpoints.count
+        guard runPrograms(of: change.table, plan), runLookups(of: change.table, plan),
+            runWriteCheckpoints(of: change.table, plan)
+        else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
+            result.lookups.removeLast(result.lookups.count - lookups)
+            result.writeCheckpoints.removeLast(result.writeCheckpoints.count - writeCheckpoints)
             result.waiting.append(result.rows.count)
             isSourceNeeded = true
             return
         }
         for warning in warnings { result.warnings.add(warning) }
         row.operations = operations..<result.operations.count
+        row.lookups = lookups..<result.lookups.count
+        row.writeCheckpoints = writeCheckpoints..<result.writeCheckpoints.count
         if row.hasMissingValues { isSourceNeeded = true }
-        guard plan.keepsLargeValues, !row.hasMissingValues, !row.operations.isEmpty else { return }
+        guard plan.keepsLargeValues, !row.hasMissingValues, row.isStored else { return }
         row.large = largeCells(change, plan)
         // If some are kept already, these are, too; a snapshot changes no row that is known.
         if row.large == nil, change.kind != .snapshot { isSourceNeeded = true }
@@ -185,6 +202,7 @@ package struct RowEvaluation: ~Copyable {
         }
         for index in plan.programs.indices {
             let (operations, end) = (result.operations.count, arena.count)
+            let former = rowSize
             do throws(EvaluationError) {
                 guard try runProgram(index, plan, texts: texts[table] + plan.textOffsets[index]) else {
                     return false
@@ -192,14 +210,101 @@ package struct RowEvaluation: ~Copyable {
             } catch {
                 // An expression without a value matches nothing of that query; the others go on (service 4.6).
                 result.operations.removeLast(result.operations.count - operations)
+                rowSize = former
                 warnings.append(
                     "A query of \(plan.sourceNames[index]) has no value for a row of "
-                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.message)")
+                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.summary)")
             }
             // What the program has made is in its records.
             arena.removeLast(arena.count - end)
         }
         return true
+    }
+
+    /// Runs all programs of a table that find rows over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runLookups(of table: Int, _ plan: TablePlan) -> Bool {
+        for index in plan.lookups.indices {
+            let end = arena.count
+            do throws(EvaluationError) {
+                let entries = try run.entries(
+                    of: plan.lookups[index], slots, in: &arena,
+                    texts: texts[table] + plan.lookupTextOffsets[index])
+                guard let entries else { return false }
+                try add(entries, of: plan.definitions[index])
+            } catch {
+                warnings.append(
+                    "The lookup \(plan.lookupNames[index]) has no value for a row of "
+                        + "\(plan.table.qualifiedName), which it does not find: \(error.summary)")
+            }
+            // What the program has made is in keys and values.
+            arena.removeLast(arena.count - end)
+        }
+        return true
+    }
+
+    /// Runs all programs of a table that set write checkpoints over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runWriteCheckpoints(of table: Int, _ plan: TablePlan) -> Bool {
+        for index in plan.writeCheckpoints.indices {
+            let end = arena.count
+            do throws(EvaluationError) {
+                let entries = try run.entries(
+                    of: plan.writeCheckpoints[index], slots, in: &arena,
+                    texts: texts[table] + plan.writeCheckpointTextOffsets[index])
+                guard let entries else { return false }
+                for entry in entries {
+                    result.writeCheckpoints.append(
+                        try CustomWriteCheckpoint(
+                            user: entry.outputs[0].scalar(in: arena),
+                            client: entry.outputs[1].scalar(in: arena),
+                            id: entry.outputs[2].scalar(in: arena)))
+                }
+            } catch {
+                warnings.append(
+                    "A row of \(plan.table.qualifiedName) sets no write checkpoint: \(error.message)")
+            }
+            arena.removeLast(arena.count - end)
+        }
+        return true
+    }
+
+    /// Holds what one program makes of a row to as much as it may compute for it: an array of a row, and each of its elements
+    /// with all of the row, is a product.
+    private func checkSize(_ count: Int) throws(EvaluationError) {
+        guard count <= RowProgramRun.byteLimit else {
+            throw EvaluationError(message: "What is made of one row is longer than 64 MiB.")
+        }
+    }
+
+    /// Adds what a definition finds of the row, each key once.
+    private mutating func add(_ entries: [LookupEntry], of definition: Int64) throws(EvaluationError) {
+        var places: [[UInt8]: Int] = [:]
+        var found: [(key: [UInt8], rows: [[Slot]])] = []
+        var size = 0
+        for entry in entries {
+            var key: [UInt8] = []
+            guard LookupValues.appendKey(entry.key, in: arena, to: &key) else { continue }
+            size += entry.outputs.reduce(key.count) { $0 + ($1.isText ? $1.range.count : 1) }
+            try checkSize(size)
+            let place = places[key] ?? found.count
+            if place == found.count {
+                places[key] = place
+                found.append((key: key, rows: []))
+            }
+            found[place].rows.append(entry.outputs)
+        }
+        for (key, rows) in found {
+            let start = result.bytes.count
+            result.bytes += key
+            let end = result.bytes.count
+            LookupValues.append(rows: rows, in: arena, to: &result.bytes)
+            result.lookups.append(
+                EvaluatedBatch.Lookup(
+                    definition: definition, key: start..<end, value: end..<result.bytes.count))
+        }
     }
 
     /// Adds a PUT for each place that a program has for the row.
@@ -211,6 +316,7 @@ package struct RowEvaluation: ~Copyable {
         var outcome = try run.start(plan.programs[index].code, slots, in: &arena, texts: texts)
         guard outcome == .inside else { return outcome == .outside }
         let program = plan.programs[index]
+        let start = result.bytes.count
         repeat {
             if let group = program.outputGroup {
                 if outputs[group].row != result.rows.count {
@@ -225,9 +331,26 @@ package struct RowEvaluation: ~Copyable {
                 let output = output(of: program, index, plan)
                 addOperation(output, of: program, index, plan)
             }
+            try checkRowSize()
+            try checkSize(result.bytes.count - start)
             outcome = try run.next(program.code, slots, in: &arena, texts: texts)
         } while outcome == .inside
         return outcome == .outside
+    }
+
+    /// Holds what all programs make of one row to what a row may come to.
+    private func checkRowSize() throws(EvaluationError) {
+        if rowSize.places > limits.rowPlaces {
+            throw EvaluationError(message: "The row would be in more than \(limits.rowPlaces) places.")
+        }
+        if rowSize.operationBytes > limits.rowOperationBytes {
+            throw EvaluationError(
+                message: "The operations of the row would have more than \(limits.rowOperationBytes) bytes.")
+        }
+        if rowSize.nameBytes > limits.rowNameBytes {
+            throw EvaluationError(
+                message: "The names of its buckets would have more than \(limits.rowNameBytes) bytes.")
+        }
     }
 
     /// Adds the PUT of a program into the bucket of the place that was found last.
@@ -241,6 +364,10 @@ package struct RowEvaluation: ~Copyable {
             RowTextWriter.appendKey(run.key(program.keys[key]), in: arena, to: &result.bytes)
         }
         result.bytes.append(UInt8(ascii: "]"))
+        let nameCount = result.bytes.count - name
+        rowSize.places += 1
+        rowSize.nameBytes += nameCount
+        rowSize.operationBytes += output.record.count + nameCount
         let bucket = names.index(ofNameFrom: name, in: &result.bytes)
         result.operations.append(
             EvaluatedBatch.Operation(
@@ -333,5 +460,15 @@ package struct RowEvaluation: ~Copyable {
     /// Where the text of a column lies; the old row's if the new one leaves it out.
     private func text(_ column: Int, of change: ChangeBatch.Change) -> Range<Int>? {
         batch.now(column, of: change).range
+    }
+}
+
+extension Slot {
+    /// Whether it has bytes in the arena.
+    fileprivate var isText: Bool {
+        switch kind {
+        case .text, .blob, .wide: true
+        case .null, .integer, .real, .missing: false
+        }
     }
 }

@@ -18,18 +18,19 @@ package struct SlotConverter: Sendable {
             case .date: self = .date
             case .timestamp: self = .timestamp
             case .timestampWithZone: self = .timestampWithZone
-            case .real, .time, .logPosition, .array, .composite, .range, .multirange: self = .other
+            case .name, .real, .time, .logPosition, .array, .composite, .range, .multirange: self = .other
             }
         }
     }
 
     private let converter: ValueConverter
-    private let fractionDigits: Int
+    /// Digits of a second's fraction; nil if times stay as the source spells them.
+    private let fractionDigits: Int?
 
     /// Makes a converter for a configuration's options.
-    package init(options: ConversionOptions = ConversionOptions()) {
+    package init(options: CompatibilityOptions = CompatibilityOptions(edition: 3)) {
         converter = ValueConverter(options: options)
-        fractionDigits = options.fractionDigits ?? 6
+        fractionDigits = options.timeDigits
     }
 
     /// Converts one value.
@@ -140,7 +141,8 @@ package struct SlotConverter: Sendable {
         byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
     }
 
-    /// Spells a time of a year with four digits as ISO 8601, its fraction cut or padded to the configured digits.
+    /// Spells a time of a year with four digits as ISO 8601, its fraction cut or padded to the configured digits; or as it
+    /// came, with `Z` for its zone.
     ///
     /// - Parameters:
     ///   - range: Where `2023-03-06 15:47:12.4` lies, and behind it the zone.
@@ -162,14 +164,19 @@ package struct SlotConverter: Sendable {
             digits = second + 1..<end
             for index in digits where !Self.isDigit(arena[index]) { return nil }
         }
+        if fractionDigits == nil, zone == 0 { return Slot(text: range) }
         let start = arena.count
         // Byte by byte: a slice of the arena would keep it from growing in place.
-        for index in range.lowerBound..<second {
-            arena.append(index == range.lowerBound + 10 ? UInt8(ascii: "T") : arena[index])
-        }
-        if fractionDigits > 0 { arena.append(UInt8(ascii: ".")) }
-        for place in 0..<fractionDigits {
-            arena.append(place < digits.count ? arena[digits.lowerBound + place] : UInt8(ascii: "0"))
+        if let fractionDigits {
+            for index in range.lowerBound..<second {
+                arena.append(index == range.lowerBound + 10 ? UInt8(ascii: "T") : arena[index])
+            }
+            if fractionDigits > 0 { arena.append(UInt8(ascii: ".")) }
+            for place in 0..<fractionDigits {
+                arena.append(place < digits.count ? arena[digits.lowerBound + place] : UInt8(ascii: "0"))
+            }
+        } else {
+            for index in range.lowerBound..<end { arena.append(arena[index]) }
         }
         if zone > 0 { arena.append(UInt8(ascii: "Z")) }
         return Slot(text: start..<arena.count)

@@ -1,31 +1,49 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Whose rows are written, and what they are evaluated and converted with.
 package struct EvaluationContext: Sendable {
-    /// The stream that is written.
-    package let stream: StreamNumber
-    /// Its configuration.
-    package let config: CompiledSyncConfig
+    /// The plan of the stream that is written.
+    package let served: ServedPlan
     /// What values are converted with.
     package let converter: SlotConverter
     /// Is called now and then while much is written at once.
     let progress: @Sendable () -> Void
-    private let names: Set<ExactText>
 
     /// Makes a context.
     ///
     /// - Parameters:
-    ///   - stream: The stream that is written.
-    ///   - config: Its configuration.
+    ///   - served: The plan of the stream that is written.
     ///   - progress: Is called now and then while much is written at once.
-    package init(
-        stream: StreamNumber, config: CompiledSyncConfig, progress: @escaping @Sendable () -> Void = {}
-    ) {
-        self.stream = stream
-        self.config = config
+    package init(_ served: ServedPlan, progress: @escaping @Sendable () -> Void = {}) {
+        self.served = served
         self.progress = progress
-        converter = SlotConverter(options: config.conversion)
-        names = Set(config.tables.map { Self.name($0.schema, $0.name) })
+        converter = SlotConverter(options: served.plan.options)
+    }
+
+    /// The stream that is written.
+    package var stream: StreamNumber { served.stream }
+
+    /// Its plan.
+    package var plan: SyncPlan { served.plan }
+
+    /// Whether rows of a table matter.
+    ///
+    /// - Parameters:
+    ///   - schema: The schema of the table.
+    ///   - table: The table.
+    /// - Returns: Whether the plan reads it.
+    package func uses(schema: String, table: String) -> Bool { plan.reads(schema: schema, table: table) }
+}
+
+extension SyncPlan {
+    /// The tables that its queries read, each pattern once, in the order of their spellings.
+    package var tables: [TablePattern] {
+        let all =
+            sources.flatMap { $0.processors.map(\.table) } + lookups.map(\.table)
+            + writeCheckpointPayloads.map(\.table)
+        return Set(all).map { pattern in (spelling: pattern.spelling, pattern: pattern) }
+            .sorted { $0.spelling.lexicographicallyPrecedes($1.spelling) }.map(\.pattern)
     }
 
     /// Whether rows of a table matter.
@@ -33,21 +51,27 @@ package struct EvaluationContext: Sendable {
     /// - Parameters:
     ///   - schema: The schema of the table.
     ///   - table: The table.
-    /// - Returns: Whether the configuration names it.
-    package func uses(schema: String, table: String) -> Bool { names.contains(Self.name(schema, table)) }
-
-    /// The length tells where the schema ends.
-    private static func name(_ schema: String, _ table: String) -> ExactText {
-        ExactText("\(schema.utf8.count):\(schema).\(table)")
+    /// - Returns: Whether a query reads it.
+    package func reads(schema: String, table: String) -> Bool {
+        let (schema, table) = (ExactText(schema), ExactText(table))
+        func isRead(_ pattern: TablePattern) -> Bool {
+            pattern.matches(tag: TablePlan.tag, schema: schema, name: table)
+        }
+        return sources.contains { $0.processors.contains { isRead($0.table) } }
+            || lookups.contains { isRead($0.table) } || writeCheckpointPayloads.contains { isRead($0.table) }
     }
 }
 
-extension CompiledSyncConfig {
-    /// The tables that it names, each once, in the order in which they are read.
-    package var tables: [(schema: String, name: String)] {
-        var seen: Set<[ExactText]> = []
-        return sources.flatMap(\.processors).filter { seen.insert([$0.schema, $0.table]).inserted }
-            .map { (schema: $0.schema.text, name: $0.table.text) }
-            .sorted { ($0.schema, $0.name) < ($1.schema, $1.name) }
+extension TablePattern {
+    /// What patterns are ordered by.
+    fileprivate var spelling: [String] { [schema, name, tag].map(\.spelling) }
+}
+
+extension NamePart {
+    fileprivate var spelling: String {
+        switch self {
+        case .exact(let name): name.text
+        case .prefix(let beginning): beginning.text + "%"
+        }
     }
 }

@@ -249,6 +249,8 @@ package final class Intake: Sendable {
         }
         stored.ring()
         positions.ring()
+        // There may be room for what is evaluated.
+        work.ring()
     }
 
     /// Lets positions wait no longer than they may.

@@ -17,6 +17,8 @@ package struct IntakeQueue: Sendable {
         /// The batch as it can be written.
         var evaluated: EvaluatedBatch?
         let bytes: Int
+        /// How many bytes it comes to, once it is evaluated.
+        var made = 0
         let isAhead: Bool
         /// Whether it has commits, and positions that were passed, alone.
         let isOfPositions: Bool
@@ -31,9 +33,11 @@ package struct IntakeQueue: Sendable {
     /// The number of the first entry that nobody may have begun to evaluate.
     private var next: UInt64 = 0
     /// What the writer has in hand.
-    private var written: (calls: UInt64, bytes: Int) = (0, 0)
+    private var written: (calls: UInt64, bytes: Int, made: Int) = (0, 0, 0)
     /// How many bytes are under way, positions left out.
     private var bytes = 0
+    /// How many bytes that is of which it is known what it comes to.
+    private var made = 0
     /// The position that was told last.
     private var told = LSN.zero
     /// How many calls there were up to the last one whose position must not wait any more.
@@ -65,7 +69,8 @@ package struct IntakeQueue: Sendable {
     ///   - isOfPositions: Whether it has commits, and positions that were passed, alone: these become one.
     /// - Returns: Whether it may be added.
     package func hasRoom(for count: Int, isOfPositions: Bool = false) -> Bool {
-        bytes == 0 || isOfPositions || (bytes + count) * 3 <= limits.pipelineBytes
+        bytes == 0 || isOfPositions
+            || ((bytes + count) * 3 <= limits.pipelineBytes && made <= limits.evaluatedBytes)
     }
 
     /// Adds a batch that has to be evaluated.
@@ -93,12 +98,17 @@ package struct IntakeQueue: Sendable {
             return
         }
         add(
-            Entry(evaluated: batch, bytes: bytes, isAhead: batch.isAhead, isOfPositions: isOfPositions))
+            Entry(
+                evaluated: batch, bytes: bytes, made: batch.byteCount, isAhead: batch.isAhead,
+                isOfPositions: isOfPositions))
     }
 
     private mutating func add(_ entry: Entry) {
         submitted += 1
-        if !entry.isOfPositions { bytes += entry.bytes }
+        if !entry.isOfPositions {
+            bytes += entry.bytes
+            made += entry.made
+        }
         entries.append(entry)
     }
 
@@ -107,20 +117,25 @@ package struct IntakeQueue: Sendable {
 
     // MARK: Evaluating
 
-    /// Takes the next batch that nobody evaluates; nil if there is none.
+    /// Takes the next batch that nobody evaluates; nil if there is none, or if those before it come to so much that they are
+    /// to be written first.
     ///
     /// - Returns: The batch, and the number to which `finish(_:_:)` is to be told of.
     package mutating func takeSubmitted() -> (number: UInt64, batch: ChangeBatch)? {
         next = max(next, first)
         while next < first + UInt64(entries.count) {
             let number = next
-            next += 1
             let index = entries.startIndex + Int(number - first)
-            if let batch = entries[index].submitted {
-                // Whoever evaluates it has the only reference.
-                entries[index].submitted = nil
-                return (number, batch)
+            guard let batch = entries[index].submitted else {
+                next += 1
+                continue
             }
+            // What came evaluated may wait for this one: the first is always taken.
+            guard made <= limits.evaluatedBytes || number == first else { return nil }
+            next += 1
+            // Whoever evaluates it has the only reference.
+            entries[index].submitted = nil
+            return (number, batch)
         }
         return nil
     }
@@ -131,7 +146,10 @@ package struct IntakeQueue: Sendable {
     ///   - number: Its number.
     ///   - batch: What it comes to.
     package mutating func finish(_ number: UInt64, _ batch: EvaluatedBatch) {
-        entries[entries.startIndex + Int(number - first)].evaluated = batch
+        let index = entries.startIndex + Int(number - first)
+        entries[index].evaluated = batch
+        entries[index].made = batch.byteCount
+        made += batch.byteCount
     }
 
     // MARK: Writing
@@ -152,7 +170,10 @@ package struct IntakeQueue: Sendable {
             size += entry.bytes
             calls += entry.calls
             isOfPositions = isOfPositions && entry.isOfPositions
-            if !entry.isOfPositions { written.bytes += entry.bytes }
+            if !entry.isOfPositions {
+                written.bytes += entry.bytes
+                written.made += entry.made
+            }
         }
         guard !batches.isEmpty else { return nil }
         if isOfPositions, stored >= due {
@@ -172,7 +193,8 @@ package struct IntakeQueue: Sendable {
     package mutating func finishJob() {
         stored += written.calls
         bytes -= written.bytes
-        written = (0, 0)
+        made -= written.made
+        written = (0, 0, 0)
     }
 }
 

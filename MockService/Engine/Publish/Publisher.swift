@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncWire
 
@@ -17,10 +18,16 @@ package final class Publisher: Sendable {
 
     private struct State {
         var current: Publication?
+        /// When what is current was replicated.
+        var time: ContinuousClock.Instant?
         /// The stream that is about to take the place of the current one, which stands still meanwhile.
         var successor: StreamNumber?
         /// What the current one has changed while it stands still.
         var heldBack = ChangedBuckets()
+        /// What finds something else meanwhile.
+        var heldBackLookups = ChangedLookups()
+        /// What rows have set meanwhile.
+        var heldBackWriteCheckpoints = SetWriteCheckpoints()
         var sequence: UInt64 = 0
         var index = SubscriptionIndex()
         var heads = PendingHeads()
@@ -35,37 +42,62 @@ package final class Publisher: Sendable {
             var woken: [Mailbox.Waiter] = []
             if let current, current.stream != commit.stream {
                 woken = finish(.replaced)
-                heldBack = ChangedBuckets()
+                forgetHeldBack()
             }
-            var changed = heldBack
-            changed.formUnion(commit.changed)
-            heldBack = ChangedBuckets()
+            holdBack(commit)
+            let whole = DurableCommit(
+                served: commit.served, checkpoint: commit.checkpoint, changed: heldBack,
+                lookups: heldBackLookups, writeCheckpoints: heldBackWriteCheckpoints)
+            forgetHeldBack()
             successor = nil
             sequence += 1
-            let published = post(changed, at: commit.checkpoint, of: commit.stream, commit.config)
+            time = commit.time
+            let published = post(whole)
             current = published.publication
             return (published.publication, woken + published.woken)
+        }
+
+        /// Keeps what a commit changes for the next publication.
+        mutating func holdBack(_ commit: DurableCommit) {
+            heldBack.formUnion(commit.changed)
+            heldBackLookups.formUnion(commit.lookups)
+            heldBackWriteCheckpoints.formUnion(commit.writeCheckpoints)
+        }
+
+        /// Forgets what was kept.
+        mutating func forgetHeldBack() {
+            heldBack = ChangedBuckets()
+            heldBackLookups = ChangedLookups()
+            heldBackWriteCheckpoints = SetWriteCheckpoints()
         }
 
         /// Tells of the write checkpoints that the newest checkpoint has reached already.
         mutating func tellReached() -> [Mailbox.Waiter] {
             guard let current, heads.isReached(at: current.checkpoint.lsn) else { return [] }
-            return post(ChangedBuckets(), at: current.checkpoint, of: current.stream, current.config).woken
+            return post(
+                DurableCommit(
+                    served: current.served, checkpoint: current.checkpoint, changed: ChangedBuckets(),
+                    lookups: ChangedLookups())
+            ).woken
         }
 
         private mutating func post(
-            _ changed: ChangedBuckets, at checkpoint: StoredCheckpoint, of stream: StreamNumber,
-            _ config: CompiledSyncConfig
+            _ commit: DurableCommit
         ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
-            let reached = heads.take(upTo: checkpoint.lsn)
-            let (buckets, mailboxes) = index.concerned(by: changed, reached.keys)
+            var reached = heads.take(upTo: commit.checkpoint.lsn)
+            let set = commit.writeCheckpoints.ids
+            for (key, id) in set ?? [:] where index.isAwaited(key) { reached[key] = id }
+            // Where it is not known which were set, everybody looks.
+            let changed = set == nil ? ChangedBuckets.any : commit.changed
+            let concerned = index.concerned(by: changed, lookups: commit.lookups, reached.keys)
             let publication = Publication(
-                sequence: sequence, stream: stream, config: config, checkpoint: checkpoint, changed: buckets,
-                writeCheckpoints: reached)
+                sequence: sequence, served: commit.served, checkpoint: commit.checkpoint,
+                changed: concerned.buckets, lookups: concerned.lookups, writeCheckpoints: reached)
             var woken: [Mailbox.Waiter] = []
-            for mailbox in mailboxes {
+            for mailbox in concerned.mailboxes {
                 let (wasEmpty, waiter) = mailbox.post(publication)
-                if wasEmpty { wakeups += 1 }
+                // One that finds out what it holds looks at it anyway.
+                if wasEmpty, !index.isOpen(mailbox) { wakeups += 1 }
                 if let waiter { woken.append(waiter) }
             }
             return (publication, woken)
@@ -93,6 +125,11 @@ package final class Publisher: Sendable {
     /// The newest publication, nil before the first.
     package var current: Publication? { state.withLock { $0.current } }
 
+    /// When the newest checkpoint was replicated; nil before the first of this process.
+    package var lastReplicated: ContinuousClock.Instant? {
+        state.withLock { $0.current == nil ? nil : $0.time }
+    }
+
     /// Whether the service ends.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -114,18 +151,37 @@ package final class Publisher: Sendable {
     /// - Parameters:
     ///   - mailbox: The mailbox.
     ///   - stream: The replication stream that its buckets are of.
+    ///   - isOpen: Whether the stream has yet to find out what it holds, as `open` says.
     /// - Returns: What it begins with; nil if clients are served from another replication stream.
     /// - Throws: `CancellationError` if the service ends.
     package func attach(
-        _ mailbox: Mailbox, to stream: StreamNumber
+        _ mailbox: Mailbox, to stream: StreamNumber, isOpen: Bool = false
     ) throws(CancellationError) -> Attachment? {
         let publication = try state.withLock { state throws(CancellationError) -> Publication? in
             if state.isClosed { throw CancellationError() }
             guard let current = state.current, current.stream == stream else { return nil }
             state.index.add(mailbox)
+            if isOpen { state.index.open(mailbox) }
             return current
         }
-        return publication.map { Attachment(mailbox, stream, $0.checkpoint, self) }
+        return publication.map { Attachment(mailbox, $0, self) }
+    }
+
+    /// Lets a stream find out what it holds: until `update` its mailbox gets everything, for nobody knows what concerns it.
+    ///
+    /// - Parameter mailbox: The mailbox, which is attached.
+    package func open(_ mailbox: Mailbox) { state.withLock { $0.index.open(mailbox) } }
+
+    /// Takes note of what a stream holds from now on.
+    ///
+    /// What was published since the stream opened its mailbox is in there, whatever of it concerns the stream.
+    ///
+    /// - Parameters:
+    ///   - mailbox: The mailbox.
+    ///   - buckets: Its buckets, by whole name.
+    ///   - lookups: The keys of lookups that its buckets come of.
+    package func update(_ mailbox: Mailbox, buckets: Set<ExactText>, lookups: Set<LookupKey>) {
+        state.withLock { $0.index.update(mailbox, buckets: buckets, lookups: lookups) }
     }
 
     /// Whether a stream holds a bucket, by whole name: then what is written to it is going to be sent.
@@ -138,7 +194,7 @@ package final class Publisher: Sendable {
         }
     }
 
-    /// Waits for a write checkpoint that was stored, if a stream could be told of it.
+    /// Waits for a write checkpoint that was stored, if a stream could be told of it; not where rows set these.
     ///
     /// - Parameters:
     ///   - id: Its id.
@@ -146,7 +202,9 @@ package final class Publisher: Sendable {
     ///   - head: The position that the log has to reach, as it was stored with the id.
     package func expect(_ id: Int64, of key: ExactText, at head: LSN) {
         let woken = state.withLock { state -> [Mailbox.Waiter] in
-            guard state.index.isAwaited(key) else { return [] }
+            guard state.index.isAwaited(key),
+                state.current?.served.plan.hasCustomWriteCheckpoints != true
+            else { return [] }
             state.heads.add(id, of: key, at: head)
             return state.tellReached()
         }
@@ -221,17 +279,16 @@ package final class Publisher: Sendable {
     ///
     /// - Parameters:
     ///   - checkpoint: The operations of the checkpoint that is on the disk, and the position.
-    ///   - stream: Its stream.
-    ///   - config: The configuration of the stream.
+    ///   - served: Its stream, and the plan of that.
     /// - Returns: False if clients are served something else, or stand still: then it has to be stored first.
-    package func advance(
-        to checkpoint: StoredCheckpoint, of stream: StreamNumber, _ config: CompiledSyncConfig
-    ) -> Bool {
+    package func advance(to checkpoint: StoredCheckpoint, _ served: ServedPlan) -> Bool {
         publish(
-            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: ChangedBuckets())
+            DurableCommit(
+                served: served, checkpoint: checkpoint, changed: ChangedBuckets(), lookups: ChangedLookups())
         ) { state in
-            guard let current = state.current, current.stream == stream else { return false }
-            return state.successor == nil && state.heldBack.isEmpty
+            guard let current = state.current, current.stream == served.stream else { return false }
+            return state.successor == nil && state.heldBack.isEmpty && state.heldBackLookups.isEmpty
+                && state.heldBackWriteCheckpoints.isEmpty
                 && current.checkpoint.operation == checkpoint.operation
                 && current.checkpoint.lsn <= checkpoint.lsn
         }
@@ -247,7 +304,7 @@ package final class Publisher: Sendable {
         let (publication, woken, waiters) = state.withLock {
             state -> (Publication?, [Mailbox.Waiter], [Waiter]) in
             guard mayPublish(state) else {
-                if state.current?.stream == commit.stream { state.heldBack.formUnion(commit.changed) }
+                if state.current?.stream == commit.stream { state.holdBack(commit) }
                 return (nil, [], [])
             }
             let (publication, woken) = state.publish(commit)
@@ -266,7 +323,7 @@ package final class Publisher: Sendable {
         let woken = state.withLock { state in
             state.current = nil
             state.successor = nil
-            state.heldBack = ChangedBuckets()
+            state.forgetHeldBack()
             return state.finish(.replaced)
         }
         for waiter in woken { waiter.resume() }
@@ -314,14 +371,15 @@ package final class Attachment: Sendable {
     package let stream: StreamNumber
     /// The newest checkpoint when the stream was attached.
     package let checkpoint: StoredCheckpoint
+    /// Whether rows set the write checkpoints that it is told of.
+    let hasCustomWriteCheckpoints: Bool
     private let publisher: Publisher
 
-    fileprivate init(
-        _ mailbox: Mailbox, _ stream: StreamNumber, _ checkpoint: StoredCheckpoint, _ publisher: Publisher
-    ) {
+    fileprivate init(_ mailbox: Mailbox, _ publication: Publication, _ publisher: Publisher) {
         self.mailbox = mailbox
-        self.stream = stream
-        self.checkpoint = checkpoint
+        stream = publication.stream
+        checkpoint = publication.checkpoint
+        hasCustomWriteCheckpoints = publication.served.plan.hasCustomWriteCheckpoints
         self.publisher = publisher
     }
 
@@ -333,4 +391,16 @@ package final class Attachment: Sendable {
     ///   - id: Its id.
     ///   - head: The position that the log has to reach.
     package func expect(_ id: Int64, at head: LSN) { publisher.expect(id, of: mailbox.key, at: head) }
+
+    /// Lets the stream find out what it holds, as `Publisher.open` says.
+    package func open() { publisher.open(mailbox) }
+
+    /// Takes note of what the stream holds from now on, as `Publisher.update` says.
+    ///
+    /// - Parameters:
+    ///   - buckets: Its buckets, by whole name.
+    ///   - lookups: The keys of lookups that its buckets come of.
+    package func update(buckets: Set<ExactText>, lookups: Set<LookupKey>) {
+        publisher.update(mailbox, buckets: buckets, lookups: lookups)
+    }
 }

@@ -20,15 +20,33 @@ package final class Mailbox: Sendable {
         /// The totals at that checkpoint of those of the stream's buckets that may have changed; nil if all have to be
         /// read.
         package let changed: [ExactText: BucketTotals]?
+        /// Those of the stream's keys of lookups that find something else; nil if any may.
+        package let lookups: Set<LookupKey>?
         /// The newest write checkpoint that was reached; nil if none was.
         package let writeCheckpoint: Int64?
     }
+
+    /// What a stream holds.
+    package struct Holdings: Sendable {
+        /// Its buckets, by whole name.
+        package var buckets: Set<ExactText>
+        /// The keys of lookups that these come of.
+        package var lookups: Set<LookupKey> = []
+    }
+
+    /// How many times as many publications are held of all that there are, as of those that concern a stream.
+    private static let openFactor = 16
 
     /// Who waits for something to come.
     typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct State {
+        var holdings: Holdings
+        /// Whether everything is posted, for nobody knows what concerns the stream.
+        var isOpen = false
         var publications: [Publication] = []
+        /// How many buckets and keys these name, whosever they are.
+        var nameCount = 0
         /// Whether publications were left out.
         var isIncomplete = false
         /// The newest write checkpoint of those that were left out.
@@ -51,12 +69,11 @@ package final class Mailbox: Sendable {
         }
     }
 
-    /// The stream's buckets, by whole name.
-    package let buckets: Set<ExactText>
     /// By what the stream's write checkpoints are kept.
     package let key: ExactText
     private let limit: Int
-    private let state = Lock(State())
+    private let nameLimit: Int
+    private let state: Lock<State>
 
     /// Makes an empty mailbox.
     ///
@@ -64,13 +81,22 @@ package final class Mailbox: Sendable {
     ///   - buckets: The buckets that the stream lists, by whole name.
     ///   - key: By what its write checkpoints are kept.
     ///   - limit: How many publications are held.
+    ///   - nameLimit: How many buckets and keys these name, unless one alone names more.
     package init(
-        buckets: Set<ExactText>, key: ExactText, limit: Int = StoreLimits().mailboxPublications
+        buckets: Set<ExactText>, key: ExactText, limit: Int = StoreLimits().mailboxPublications,
+        nameLimit: Int = StoreLimits().mailboxNames
     ) {
-        self.buckets = buckets
+        state = Lock(State(holdings: Holdings(buckets: buckets)))
         self.key = key
         self.limit = limit
+        self.nameLimit = nameLimit
     }
+
+    /// What the stream holds.
+    package var holdings: Holdings { state.withLock { $0.holdings } }
+
+    /// The stream's buckets, by whole name.
+    package var buckets: Set<ExactText> { holdings.buckets }
 
     /// Why there is nothing more; nil as long as there may be.
     package var end: End? { state.withLock { $0.end } }
@@ -88,14 +114,30 @@ package final class Mailbox: Sendable {
         state.withLock { state in
             guard state.end == nil else { return (false, nil) }
             let wasEmpty = state.publications.isEmpty
-            if state.publications.count == limit {
+            let names = publication.nameCount
+            if state.publications.count >= (state.isOpen ? limit * Self.openFactor : limit)
+                || (!wasEmpty && state.nameCount + names > nameLimit)
+            {
                 state.writeCheckpoint = newest(state.publications, state.writeCheckpoint)
                 state.publications = []
+                state.nameCount = 0
                 state.isIncomplete = true
             }
             state.publications.append(publication)
+            state.nameCount += names
             state.isAtRest = false
             return (wasEmpty, state.takeWaiter())
+        }
+    }
+
+    /// Says whether everything is posted, not only what concerns what the stream holds.
+    func setOpen(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
+
+    /// Takes note of what the stream holds from now on; only what concerns that is posted.
+    func hold(_ buckets: Set<ExactText>, _ lookups: Set<LookupKey>) {
+        state.withLock { state in
+            state.holdings = Holdings(buckets: buckets, lookups: lookups)
+            state.isOpen = false
         }
     }
 
@@ -106,6 +148,7 @@ package final class Mailbox: Sendable {
     func finish(_ end: End) -> Waiter? {
         state.withLock { state in
             state.publications = []
+            state.nameCount = 0
             state.end = end
             return state.takeWaiter() ?? state.takeEndWaiter()
         }
@@ -186,23 +229,42 @@ package final class Mailbox: Sendable {
         let taken = state.withLock { state in
             defer {
                 state.publications = []
+                state.nameCount = 0
                 state.isIncomplete = false
                 state.writeCheckpoint = nil
             }
-            return (state.publications, state.isIncomplete, state.writeCheckpoint)
+            return (state.publications, state.isIncomplete, state.writeCheckpoint, state.holdings)
         }
-        let (publications, isIncomplete, writeCheckpoint) = taken
+        let (publications, isIncomplete, writeCheckpoint, holdings) = taken
         guard let last = publications.last else { return nil }
         let unknown = publications.filter { $0.checkpoint.operation > operation }
+        // Those that were left out are older than the ones that are there.
+        let isAnyNew = isIncomplete && !unknown.isEmpty
+        let lookups = Self.lookups(unknown, of: holdings.lookups)
         return News(
             checkpoint: last.checkpoint,
-            // Those that were left out are older than the ones that are there.
-            changed: isIncomplete && !unknown.isEmpty ? nil : changed(unknown),
+            changed: isAnyNew ? nil : Self.changed(unknown, of: holdings.buckets),
+            lookups: isAnyNew && !holdings.lookups.isEmpty ? nil : lookups,
             writeCheckpoint: newest(publications, writeCheckpoint))
     }
 
-    /// What publications say of the stream's buckets, the newest of each.
-    private func changed(_ publications: [Publication]) -> [ExactText: BucketTotals]? {
+    /// Which of a stream's keys of lookups publications name; nil if any may be one, of a stream that has some.
+    private static func lookups(
+        _ publications: [Publication], of keys: Set<LookupKey>
+    ) -> Set<LookupKey>? {
+        var changed: Set<LookupKey> = []
+        guard !keys.isEmpty else { return changed }
+        for publication in publications {
+            guard let named = publication.lookups else { return nil }
+            changed.formUnion(keys.count < named.count ? keys.intersection(named) : named.intersection(keys))
+        }
+        return changed
+    }
+
+    /// What publications say of a stream's buckets, the newest of each.
+    private static func changed(
+        _ publications: [Publication], of buckets: Set<ExactText>
+    ) -> [ExactText: BucketTotals]? {
         var changed: [ExactText: BucketTotals] = [:]
         for publication in publications {
             guard let totals = publication.changed else { return nil }

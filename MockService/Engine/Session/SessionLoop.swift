@@ -31,9 +31,12 @@ struct SessionLoop {
     let slot: ConnectionSlots.Slot
     let metrics: ServiceMetrics
     let lines: LineBudget
+    /// The buckets of a request that no lookup changes.
     let buckets: [ResolvedBucket]
     /// When the token expires, in seconds since 1970.
     let expiry: Double
+    /// Finds the buckets of any other request; its mailbox is attached as an open one.
+    var lookups: SessionLookups?
     let totals = StreamTotals()
 
     private var clock: ServiceClock { alarm.clock }
@@ -41,48 +44,88 @@ struct SessionLoop {
 
     // MARK: Views
 
+    /// What a stream sees of a checkpoint, and how it finds out what it sees of another.
+    struct Sight: Sendable {
+        /// The checkpoint as the stream sees it.
+        var view: CheckpointView
+        /// What the first line says of the request's streams, if lookups were evaluated for it.
+        let streams: [StreamDescription]
+        /// Finds the buckets again; nil if no lookup changes them.
+        let lookups: SessionLookups?
+    }
+
+    /// What was read of one moment.
+    private struct Reading: Sendable {
+        let stored: StoredView
+        let found: SessionBuckets
+        let lookups: SessionLookups?
+    }
+
     /// Reads what the stream begins with, of the newest checkpoint on the disk; what is published behind that is in its
     /// mailbox.
     ///
     /// - Returns: The checkpoint as the stream sees it.
-    /// - Throws: `SQLiteError`, `StoreError`, `CancellationError`.
-    func firstView() async throws -> CheckpointView {
-        let stored = try await stored()
-        let position = max(stored.checkpoint.lsn, attachment.checkpoint.lsn)
+    /// - Throws: `RequestError` if the request is over a limit; `SQLiteError`, `StoreError`, `CancellationError`.
+    func firstView() async throws -> Sight {
+        let reading = try await read(lookups, changed: nil, at: nil)
+        let position = max(reading.stored.checkpoint.lsn, attachment.checkpoint.lsn)
         // Its request may have been answered by a service that was ended since.
-        if let asked = stored.writeCheckpoint, asked.head > position {
+        if let asked = reading.stored.writeCheckpoint, asked.head > position {
             attachment.expect(asked.id, at: asked.head)
         }
-        return view(of: stored, at: position)
+        return sight(of: reading, at: position)
     }
 
     /// Reads everything anew.
-    private func view(behind news: Mailbox.News) async throws -> CheckpointView {
-        let stored = try await stored()
-        var view = view(of: stored, at: max(stored.checkpoint.lsn, news.checkpoint.lsn))
-        view.writeCheckpoint = [view.writeCheckpoint, news.writeCheckpoint].compactMap { $0 }.max()
-        return view
+    ///
+    /// - Parameters:
+    ///   - news: What has made that necessary.
+    ///   - lookups: What the stream had found out last.
+    /// - Returns: The newest checkpoint on the disk as the stream sees it.
+    /// - Throws: As `firstView`.
+    private func sight(behind news: Mailbox.News, _ lookups: SessionLookups?) async throws -> Sight {
+        let reading = try await read(lookups, changed: news.lookups, at: news.checkpoint.operation)
+        var sight = self.sight(of: reading, at: max(reading.stored.checkpoint.lsn, news.checkpoint.lsn))
+        sight.view.writeCheckpoint = [sight.view.writeCheckpoint, news.writeCheckpoint].compactMap { $0 }
+            .max()
+        return sight
     }
 
-    private func stored() async throws -> StoredView {
-        try await store.view(
-            of: buckets.map(\.name), stream: attachment.stream, key: mailbox.key.text)
+    /// Reads what the stream sees; of lookups it is told from now on what it has used.
+    private func read(
+        _ lookups: SessionLookups?, changed: Set<LookupKey>?, at operation: OperationID?
+    ) async throws -> Reading {
+        guard let lookups else {
+            let stored = try await store.view(
+                of: buckets.map(\.name), stream: attachment.stream, key: mailbox.key.text,
+                isCustom: attachment.hasCustomWriteCheckpoints)
+            return Reading(
+                stored: stored, found: SessionBuckets(buckets: buckets, streams: []), lookups: nil)
+        }
+        // What is published from here on is looked at when it is known what concerns the stream.
+        attachment.open()
+        let found = try await store.view(
+            of: lookups, changed: changed, at: operation, key: mailbox.key.text)
+        attachment.update(buckets: found.found.names, lookups: found.lookups.keys)
+        return Reading(stored: found.view, found: found.found, lookups: found.lookups)
     }
 
     /// What the stream sees of what was read.
     ///
     /// - Parameters:
-    ///   - stored: What was read.
+    ///   - reading: What was read.
     ///   - position: The later one of its position and of that which had been published before: a position that is
     ///     published may not be on the disk yet, and has no operations of its own.
     /// - Returns: The checkpoint.
-    private func view(of stored: StoredView, at position: LSN) -> CheckpointView {
-        CheckpointView(
+    private func sight(of reading: Reading, at position: LSN) -> Sight {
+        let stored = reading.stored
+        let view = CheckpointView(
             operation: stored.checkpoint.operation,
             writeCheckpoint: stored.writeCheckpoint?.reached(at: position),
-            buckets: buckets.map {
+            buckets: reading.found.buckets.map {
                 CheckpointView.Bucket(bucket: $0, state: stored.buckets[ExactText($0.name)] ?? .empty)
             })
+        return Sight(view: view, streams: reading.found.streams, lookups: reading.lookups)
     }
 
     // MARK: Serving
@@ -101,20 +144,22 @@ struct SessionLoop {
     ///
     /// - Parameters:
     ///   - session: A session that was offered nothing yet.
-    ///   - firstView: What `firstView` has read.
+    ///   - beginning: What `firstView` has read.
     ///   - encoder: Makes bytes of lines.
     ///   - sink: Takes the lines; suspends while the client does not read.
-    /// - Throws: What the sink or the storage throws, and `CancellationError`, also when the service stops.
+    /// - Throws: What the sink or the storage throws; `RequestError` if the request comes to more than it may by now; and
+    ///   `CancellationError`, also when the service stops.
     func run(
-        _ session: StreamSession, _ firstView: CheckpointView, _ encoder: LineEncoder, _ sink: any LineSink
+        _ session: StreamSession, _ beginning: Sight, _ encoder: LineEncoder, _ sink: any LineSink
     ) async throws {
         let clock = self.clock
         let mailbox = self.mailbox
         let outbox = LineOutbox(sink, counting: lines, alarm, expiry: expiry) { noteSent($0) }
         var session = session
-        var first: CheckpointView? = firstView
+        var first: CheckpointView? = beginning.view
         // What is published up to there is known.
-        var known = firstView.operation
+        var known = beginning.view.operation
+        var lookups = beginning.lookups
         var keepalive = KeepaliveSchedule(expiry: expiry, at: clock.moment, random: clock.random())
         let bell = alarm.timer { mailbox.ring() }
         // Room for operations that are read, from when they are asked for.
@@ -127,7 +172,7 @@ struct SessionLoop {
         /// Whether the stream goes on.
         func offer(_ news: Mailbox.News) async throws -> Bool {
             let line: SyncLine?
-            if let changed = news.changed {
+            if let changed = news.changed, news.lookups?.isEmpty == true {
                 line = session.offer(
                     ViewChange(
                         operation: news.checkpoint.operation, writeCheckpoint: news.writeCheckpoint,
@@ -136,12 +181,13 @@ struct SessionLoop {
             } else {
                 try await outbox.flush()
                 // All readers of the state may be busy for long.
-                let view = try await keepalive.wait(
-                    clock, for: { try await self.view(behind: news) }, saying: say)
+                let sight = try await keepalive.wait(
+                    clock, for: { [lookups] in try await self.sight(behind: news, lookups) }, saying: say)
                 // Data of a replaced stream is being deleted: what was read may have holes.
-                guard let view, mailbox.end == nil else { return false }
-                line = session.offer(view)
-                known = max(known, view.operation)
+                guard let sight, mailbox.end == nil else { return false }
+                line = session.offer(sight.view)
+                known = max(known, sight.view.operation)
+                lookups = sight.lookups
             }
             if let line { try await send(line) }
             return true

@@ -26,6 +26,7 @@ extension GroupTransaction {
         case .snapshot, .insert, .readAgain:
             let isOther = row.kind == .insert && hasOtherFields(index, of: batch.source, plan)
             guard !isWaiting, !isOther else { return miss(index, of: batch, plan.table) }
+            try setWriteCheckpoints(row, of: batch)
             try insert(index, of: batch, plan)
         case .update: try update(index, of: batch, plan, isWaiting: isWaiting)
         case .delete:
@@ -46,7 +47,7 @@ extension GroupTransaction {
         guard let range = row.key else { return }
         try resolve(row.operations, of: batch)
         let large = isOfLayout(plan) ? row.large : nil
-        if !row.operations.isEmpty {
+        if row.isStored {
             let isWritten = try rows.insert(row, key: range, large: large, of: batch, plan, buckets)
             if isWritten == true { return }
             if isWritten == nil {
@@ -69,16 +70,18 @@ extension GroupTransaction {
         let row = batch.rows[index]
         guard let range = row.key else { return }
         let stored = try rows.storedPlaces(of: row.oldKey ?? range, in: batch.bytes, plan)
-        if !isWaiting, row.oldKey == nil, stored == nil, row.operations.isEmpty, !plan.table.hasComposites {
-            // It was in no bucket, and is in none.
-            return
+        if !isWaiting, row.oldKey == nil, stored == nil, !row.isStored, !plan.table.hasComposites {
+            // It was in no bucket, and is in none; nothing finds it.
+            return try setWriteCheckpoints(row, of: batch)
         }
         let hadLargeValues = stored?.first.map { $0 & 1 == 1 } ?? false
         if !isWaiting, !row.hasMissingValues, row.oldKey == nil, !hadLargeValues, row.large == nil,
             !plan.table.hasComposites, let stored
         {
             try resolve(row.operations, of: batch)
-            if try rows.rewrite(row, key: range, of: batch, buckets, stored: stored) { return }
+            if try rows.rewrite(row, key: range, of: batch, buckets, table: plan.table.id, stored: stored) {
+                return try setWriteCheckpoints(row, of: batch)
+            }
         }
         let key = try Self.key(range, in: batch)
         let oldKey = try row.oldKey.map { try Self.key($0, in: batch) } ?? key
@@ -110,6 +113,7 @@ extension GroupTransaction {
         } else {
             now = try kept(index, of: batch, plan, isKept: hadLargeValues)
         }
+        try setWriteCheckpoints(now.row, of: now.batch)
         let large = largeValues(of: now, plan)
         guard oldKey == key else {
             if previous != nil { try rows.remove(oldKey, from: plan.table) }
@@ -117,6 +121,11 @@ extension GroupTransaction {
                 writerRow(now, key, plan, large), replacing: try rows.places(of: key, in: plan.table))
         }
         try rows.write(writerRow(now, key, plan, large, known: known), replacing: previous)
+    }
+
+    /// Sets the write checkpoints of a row that does not wait; whether it is synced does not matter.
+    private func setWriteCheckpoints(_ row: EvaluatedBatch.Row, of batch: EvaluatedBatch) throws {
+        for named in batch.writeCheckpoints[row.writeCheckpoints] { try rows.set(named) }
     }
 
     // MARK: Rows as they are now
@@ -173,7 +182,8 @@ extension GroupTransaction {
         }
         return RowWriter.Row(
             table: plan.table, key: key, operations: now.batch.operations[now.row.operations],
-            buckets: now.buckets, large: values, bytes: now.batch.bytes)
+            buckets: now.buckets, large: values, bytes: now.batch.bytes,
+            lookups: now.batch.lookups[now.row.lookups])
     }
 
     // MARK: Large values and fields
@@ -188,7 +198,7 @@ extension GroupTransaction {
     /// Of another layout they would be taken for what they are not. Where one is missing, which no query reads then, what
     /// is known of the others is over.
     private func mayKeepLargeValues(_ row: EvaluatedBatch.Row, _ plan: TablePlan) -> Bool {
-        isOfLayout(plan) && plan.keepsLargeValues && !row.hasMissingValues && !row.operations.isEmpty
+        isOfLayout(plan) && plan.keepsLargeValues && !row.hasMissingValues && row.isStored
     }
 
     /// Whether values are surely of the layout that is known: they may stand in for those that a later update leaves out,

@@ -75,7 +75,7 @@ package struct GroupWriter: Sendable {
             guard rule.isPublished,
                 let checkpoint = rule.commits(position, written: 0, mayShow: { _ in true })
             else { return false }
-            return publisher.advance(to: checkpoint, of: context.stream, context.config)
+            return publisher.advance(to: checkpoint, context.served)
         }
     }
 
@@ -111,6 +111,7 @@ package struct GroupWriter: Sendable {
             let changes = store.unpublished.note(
                 stored.written, of: stored.before, isCheckpoint: outcome.checkpoint != nil)
             outcome.changed = changes.buckets
+            outcome.lookups = changes.lookups
             if outcome.hasSwitched {
                 store.unpublished.forgetAll(but: context.stream)
                 frames?.forgetPublished()
@@ -129,7 +130,7 @@ package struct GroupWriter: Sendable {
         guard let publisher else { return }
         if let current = publisher.current, current.stream == context.stream,
             current.checkpoint.operation == checkpoint.operation, current.checkpoint.lsn >= checkpoint.lsn,
-            changes.buckets.isEmpty
+            changes.buckets.isEmpty, changes.lookups.isEmpty, changes.writeCheckpoints.isEmpty
         {
             // It was told before it was stored; or a later one was, and the link ended before that could be stored.
             return
@@ -138,8 +139,9 @@ package struct GroupWriter: Sendable {
         frames?.publish(made(of: changes, publisher, connection))
         publisher.publish(
             DurableCommit(
-                stream: context.stream, config: context.config, checkpoint: checkpoint,
-                changed: changes.buckets), maySwitch: maySwitch)
+                served: context.served, checkpoint: checkpoint, changed: changes.buckets,
+                lookups: changes.lookups, writeCheckpoints: changes.writeCheckpoints),
+            maySwitch: maySwitch)
     }
 
     /// Makes frames of what was written to buckets that a stream holds.

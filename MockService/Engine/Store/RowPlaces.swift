@@ -177,4 +177,21 @@ extension RowPlaces {
             }
         }
     }
+
+    /// Appends what `bytes(of:)` makes of the keys by which a row is found, behind its places.
+    ///
+    /// - Parameters:
+    ///   - lookups: The keys, each once.
+    ///   - bytes: What they lie in.
+    ///   - packed: What it is appended to.
+    static func append(
+        _ lookups: ArraySlice<EvaluatedBatch.Lookup>, _ bytes: [UInt8], to packed: inout [UInt8]
+    ) {
+        if !lookups.isEmpty { packed.append(0) }
+        for lookup in lookups {
+            Varint.append(lookup.definition, to: &packed)
+            Varint.append(lookup.key.count, to: &packed)
+            packed.append(contentsOf: bytes[lookup.key])
+        }
+    }
 }

@@ -3,7 +3,7 @@ import PowerSyncWire
 
 /// The usual rows of a batch, written from where their bytes lie: no text and no array is made of any.
 extension RowWriter {
-    /// Writes a row that is in a bucket, if its key is not there yet, as `insert(_:)` does.
+    /// Writes a row that is in a bucket or found by a lookup, if its key is not there yet, as `insert(_:)` does.
     ///
     /// - Parameters:
     ///   - row: The row, which is there and does not wait.
@@ -20,7 +20,7 @@ extension RowWriter {
     ) throws -> Bool? {
         let operations = batch.operations[row.operations]
         guard RowPlaces.areDistinct(operations, in: buckets, batch.bytes) else { return nil }
-        pack(operations, key: key, hasLargeValues: large != nil, of: batch, buckets)
+        pack(row, key: key, hasLargeValues: large != nil, of: batch, buckets)
         try connection.withStatement(Self.insertPlaces) { statement in
             try statement.lending(batch.bytes) { bytes in
                 try statement.bind(plan.table.id, at: 1)
@@ -33,6 +33,7 @@ extension RowWriter {
         }
         guard connection.changes == 1 else { return false }
         try put(operations, of: batch, buckets)
+        try writeLookups(of: row, key: key, in: batch, plan.table.id)
         guard let large else { return true }
         try connection.withStatement(Self.keepCells) { statement in
             try statement.lending(batch.bytes) { bytes in
@@ -64,37 +65,41 @@ extension RowWriter {
         }
     }
 
-    /// Writes a row that has moved nowhere, and of which no large values are kept.
+    /// Writes a row that has moved nowhere, is found by the same keys, and of which no large values are kept.
     ///
     /// - Parameters:
     ///   - row: The row, which is there and does not wait.
     ///   - key: Where its key lies.
     ///   - batch: The batch.
     ///   - buckets: The ids of the batch's buckets, at least of those that the row names.
+    ///   - table: The record of its table.
     ///   - stored: Where it was, as `storedPlaces` says.
     /// - Returns: Whether it was written; false if it has moved, or that cannot be said so quickly.
     /// - Throws: `SQLiteError`.
     func rewrite(
         _ row: EvaluatedBatch.Row, key: Range<Int>, of batch: EvaluatedBatch, _ buckets: [Int64],
-        stored: [UInt8]
+        table: Int64, stored: [UInt8]
     ) throws -> Bool {
         let operations = batch.operations[row.operations]
-        guard !operations.isEmpty, RowPlaces.areDistinct(operations, in: buckets, batch.bytes) else {
+        guard row.isStored, RowPlaces.areDistinct(operations, in: buckets, batch.bytes) else {
             return false
         }
-        pack(operations, key: key, hasLargeValues: false, of: batch, buckets)
+        pack(row, key: key, hasLargeValues: false, of: batch, buckets)
         guard packed == stored else { return false }
         try put(operations, of: batch, buckets)
+        try writeLookups(of: row, key: key, in: batch, table)
         return true
     }
 
     private func pack(
-        _ operations: ArraySlice<EvaluatedBatch.Operation>, key: Range<Int>, hasLargeValues: Bool,
-        of batch: EvaluatedBatch, _ buckets: [Int64]
+        _ row: EvaluatedBatch.Row, key: Range<Int>, hasLargeValues: Bool, of batch: EvaluatedBatch,
+        _ buckets: [Int64]
     ) {
         packed.removeAll(keepingCapacity: true)
         RowPlaces.append(
-            operations, in: buckets, hasLargeValues: hasLargeValues, of: key, batch.bytes, to: &packed)
+            batch.operations[row.operations], in: buckets, hasLargeValues: hasLargeValues, of: key,
+            batch.bytes, to: &packed)
+        RowPlaces.append(batch.lookups[row.lookups], batch.bytes, to: &packed)
     }
 
     private func put(

@@ -20,6 +20,26 @@ extension RowWriter {
         try removeLookups(previous.filter { !current.contains($0) }, of: row.key, in: row.table)
     }
 
+    /// Writes what is found now of a row of a batch, which has left no key.
+    ///
+    /// - Parameters:
+    ///   - row: The row.
+    ///   - key: Where its key lies.
+    ///   - batch: The batch.
+    ///   - table: The record of its table.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    func writeLookups(
+        of row: EvaluatedBatch.Row, key: Range<Int>, in batch: EvaluatedBatch, _ table: Int64
+    ) throws {
+        guard !row.lookups.isEmpty else { return }
+        let rowKey = try RowKey(stored: Array(batch.bytes[key]))
+        for lookup in batch.lookups[row.lookups] {
+            let place = LookupVersions.Place(
+                definition: lookup.definition, key: lookup.key, sourceTable: table, row: rowKey)
+            try write(lookup.value, at: place, in: batch.bytes)
+        }
+    }
+
     /// Writes tombstones: the row is found by these keys no more.
     ///
     /// - Parameters:
@@ -46,6 +66,6 @@ extension RowWriter {
         let isWritten = try LookupVersions(connection).write(
             value, at: place, in: bytes, checkpoint: checkpoint, id: { nextOperation() })
         guard isWritten else { return }
-        changedLookups.insert(LookupKey(definition: place.definition, key: bytes[place.key]))
+        noteChanged(LookupKey(definition: place.definition, key: bytes[place.key]))
     }
 }

@@ -107,8 +107,14 @@ package final class RowWriter {
     private let firstOperation: OperationID
     /// The last operation id that was used.
     package private(set) var lastOperation: OperationID
-    /// The keys of lookups that find something else than before.
-    package internal(set) var changedLookups: Set<LookupKey> = []
+    /// The keys of lookups that find something else behind the last commit that becomes visible.
+    private var lookupsBehind = ChangedLookups()
+    /// Those that do at that commit.
+    private var lookupsUpToCommit = ChangedLookups()
+    /// The write checkpoints that rows have set behind that commit.
+    private var writeCheckpointsBehind = SetWriteCheckpoints()
+    /// Those of before it.
+    private var writeCheckpointsUpToCommit = SetWriteCheckpoints()
 
     /// Begins where the counter of the file stands.
     ///
@@ -128,6 +134,10 @@ package final class RowWriter {
         self.checkpoint = checkpoint
         self.limits = limits
         self.isHeld = isHeld
+        lookupsBehind = ChangedLookups(limit: limits.changedLookups)
+        lookupsUpToCommit = lookupsBehind
+        writeCheckpointsBehind = SetWriteCheckpoints(limit: limits.changedLookups)
+        writeCheckpointsUpToCommit = writeCheckpointsBehind
         lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         firstOperation = lastOperation
     }
@@ -154,13 +164,43 @@ package final class RowWriter {
             if tail > checkpoint { written.behind.insert(bucket.name, bucket.sums.totals(at: .max)) }
             written.operations[bucket.name] = bucket.kept
         }
+        written.lookupsUpToCommit = lookupsUpToCommit
+        written.lookupsBehind = lookupsBehind
+        written.writeCheckpointsUpToCommit = writeCheckpointsUpToCommit
+        written.writeCheckpointsBehind = writeCheckpointsBehind
         return written
+    }
+
+    /// The keys of lookups that find something else than before; nil if they are too many to say.
+    package var changedLookups: Set<LookupKey>? {
+        var changed = lookupsUpToCommit
+        changed.formUnion(lookupsBehind)
+        return changed.keys
+    }
+
+    /// Notes a key that finds something else than before.
+    func noteChanged(_ key: LookupKey) { lookupsBehind.insert(key) }
+
+    /// Sets the write checkpoint of a client; an id that is not larger than the one before changes nothing (service 7.9).
+    ///
+    /// - Parameter named: What a row says.
+    /// - Throws: `SQLiteError`.
+    func set(_ named: CustomWriteCheckpoint) throws {
+        let isWritten = try CustomWriteCheckpoints(connection).write(
+            named, of: stream, checkpoint: checkpoint, operation: { nextOperation() })
+        if isWritten { writeCheckpointsBehind.insert(named) }
     }
 
     /// Takes note of a commit that becomes visible with this transaction: what is written from now on lies behind it.
     ///
     /// - Parameter operation: The last operation of its checkpoint.
-    package func cover(through operation: OperationID) { checkpoint = operation }
+    package func cover(through operation: OperationID) {
+        checkpoint = operation
+        lookupsUpToCommit.formUnion(lookupsBehind)
+        lookupsBehind = ChangedLookups(limit: limits.changedLookups)
+        writeCheckpointsUpToCommit.formUnion(writeCheckpointsBehind)
+        writeCheckpointsBehind = SetWriteCheckpoints(limit: limits.changedLookups)
+    }
 
     /// Gives the next operation id.
     func nextOperation() -> OperationID {

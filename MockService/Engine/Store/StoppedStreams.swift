@@ -121,12 +121,16 @@ package final class StoppedStreams: Sendable {
             WHERE source_table IN (SELECT id FROM source_table WHERE stream = ?) LIMIT ?)
         """
 
-    /// Lookups, and then the records that all the rest names.
+    /// Lookups and write checkpoints, and then the records that all the rest names.
     private static let names = [
         """
         DELETE FROM lookup WHERE (definition, key, source_table, row, op_id) IN
             (SELECT definition, key, source_table, row, op_id FROM lookup
                 WHERE definition IN (SELECT id FROM lookup_definition WHERE stream = ?) LIMIT ?)
+        """,
+        """
+        DELETE FROM custom_write_checkpoint WHERE (stream, key, op_id) IN
+            (SELECT stream, key, op_id FROM custom_write_checkpoint WHERE stream = ? LIMIT ?)
         """,
         """
         DELETE FROM lookup_definition WHERE id IN

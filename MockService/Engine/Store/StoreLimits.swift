@@ -23,6 +23,12 @@ package struct StoreLimits: Sendable, Hashable {
     package var lookedSegments = 4096
     /// Rows with more bytes of text are not synced (service 4.6).
     package var rowBytes = 15 << 20
+    /// In how many places one row may be: each is an operation (LANGUAGE.md 6).
+    package var rowPlaces = 100_000
+    /// How many bytes the operations of one row may have, each with its own copy of the record and its bucket's name.
+    package var rowOperationBytes = 256 << 20
+    /// How many bytes the names of the buckets of one row may have.
+    package var rowNameBytes = 16 << 20
     /// Up to how many bytes the values that an update may leave out are read again rather than kept.
     package var largeValueBytes = 1 << 10
     /// How many rows of a table that is emptied one transaction removes (service 4.6), or of a stopped stream.
@@ -62,10 +68,15 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// About how many bytes of text a batch has, unless one row is longer.
     package var batchBytes = 1 << 20
+    /// The same of rows of which each element of an array may have a record of its own, with all of the row once more.
+    package var multipliedBytes = 16 << 10
     /// How many changes a batch has at most.
     package var batchChanges = 2000
     /// How many bytes are in the pipeline, a batch counted three times.
     package var pipelineBytes = 12 << 20
+    /// From how many bytes on what was evaluated is written before more is evaluated: a batch may come to much more than it
+    /// had.
+    package var evaluatedBytes = 64 << 20
     /// How many bytes of batches one transaction stores.
     package var groupBytes = 2 << 20
     /// The same if all of them are rows of a snapshot.
@@ -85,6 +96,8 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// How many changed buckets one publication names; beyond, streams read theirs anew.
     package var changedBuckets = 65_536
+    /// How many changed keys of lookups one publication names; beyond, streams that use any read theirs anew.
+    package var changedLookups = 65_536
     /// How many bytes the published operations of one bucket have.
     package var publishedFrameBytes = 1 << 20
     /// How many bytes the operations of one publication have.
@@ -96,6 +109,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var readFrameBytes = 16 << 20
     /// How many publications wait for a stream before it reads everything anew.
     package var mailboxPublications = 16
+    /// How many buckets and keys these name: while a stream finds out what it holds they are those of all others, too.
+    package var mailboxNames = 65_536
 
     /// How many bytes of lookups one evaluation of a request reads.
     package var lookupBytes = 16 << 20

@@ -8,7 +8,7 @@ package struct StoredView: Sendable, Equatable {
     package let checkpoint: StoredCheckpoint
     /// The totals of the buckets that exist, by whole name.
     package let buckets: [ExactText: BucketTotals]
-    /// What is stored of its client's write checkpoints; nil if that has asked for none.
+    /// What is stored of its client's write checkpoints; nil if there are none.
     package let writeCheckpoint: StoredWriteCheckpoint?
 }
 
@@ -22,11 +22,13 @@ package enum StoreReading {
     ///   - names: The buckets, by whole name.
     ///   - stream: Whose they are.
     ///   - key: By what the client's write checkpoints are kept; nil for nobody's.
+    ///   - isCustom: Whether rows of the source set these.
     ///   - connection: One that reads, without a transaction.
     /// - Returns: The view.
     /// - Throws: `SQLiteError`; `StoreError` if the stream is gone or a row cannot be read.
     package static func view(
-        of names: [String], stream: StreamNumber, key: String? = nil, _ connection: SQLiteConnection
+        of names: [String], stream: StreamNumber, key: String? = nil, isCustom: Bool = false,
+        _ connection: SQLiteConnection
     ) throws -> StoredView {
         // One reading transaction: what a bucket has behind the checkpoint is told by the checkpoint of the same
         // moment.
@@ -45,7 +47,10 @@ package enum StoreReading {
         }
         return StoredView(
             checkpoint: checkpoint, buckets: buckets,
-            writeCheckpoint: try key.flatMap { try ServiceStore.writeCheckpoint(key: $0, connection) })
+            writeCheckpoint: try key.flatMap {
+                try ServiceStore.writeCheckpoint(
+                    key: $0, isCustom: isCustom, of: stream, at: checkpoint.operation, connection)
+            })
     }
 
     /// Looks buckets up by their whole names; one with the prefix of another stream is none of this one.

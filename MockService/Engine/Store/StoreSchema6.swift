@@ -15,7 +15,8 @@ package enum StoreSchema6 {
     /// - Throws: `SQLiteError`; `StoreError` for the file of another version.
     package static func prepare(_ connection: SQLiteConnection, after former: FormerState) throws {
         let found = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
-        if found == version { return }
+        // Files of before have no such table.
+        if found == version { return try connection.execute(customWriteCheckpoints) }
         guard found == 0 else {
             throw StoreError(
                 message: "The state has version \(found), this service writes version \(version).",
@@ -23,6 +24,7 @@ package enum StoreSchema6 {
         }
         try connection.transaction {
             try connection.execute(script)
+            try connection.execute(customWriteCheckpoints)
             try former.write(to: connection)
             try connection.execute("PRAGMA user_version = \(version)")
         }
@@ -51,6 +53,18 @@ package enum StoreSchema6 {
         let cache = isWriter ? limits.writerCacheBytes : limits.readerCacheBytes
         try connection.execute("PRAGMA cache_size = -\(cache >> 10); PRAGMA temp_store = MEMORY")
     }
+
+    private static let customWriteCheckpoints = """
+        -- The write checkpoints that rows of the source have set, a version for each operation id: of a key the newest one
+        -- that the stream's checkpoint covers, and the newest one.
+        CREATE TABLE IF NOT EXISTS custom_write_checkpoint(
+            stream INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            op_id INTEGER NOT NULL,
+            id INTEGER NOT NULL,
+            PRIMARY KEY (stream, key, op_id)
+        ) STRICT, WITHOUT ROWID;
+        """
 
     private static let script = """
         -- The last operation id that was ever given, of all streams.

@@ -9,6 +9,14 @@ package struct WrittenBuckets: Sendable {
     package var behind = ChangedBuckets()
     /// What was written to those that a stream holds, by whole name, unless it is too much to be kept.
     package var operations: [ExactText: KeptOperations] = [:]
+    /// The keys of lookups that find something else at that commit.
+    package var lookupsUpToCommit = ChangedLookups()
+    /// Those that do behind that, or at all if there is no such commit.
+    package var lookupsBehind = ChangedLookups()
+    /// The write checkpoints that rows have set up to that commit.
+    package var writeCheckpointsUpToCommit = SetWriteCheckpoints()
+    /// Those behind it, or all if there is no such commit.
+    package var writeCheckpointsBehind = SetWriteCheckpoints()
 
     /// Makes buckets of which there are none.
     package init() {}
@@ -20,6 +28,10 @@ package struct CheckpointChanges: Sendable {
     package fileprivate(set) var buckets = ChangedBuckets()
     /// What was written to those of them that a stream has held all the while, by whole name.
     package fileprivate(set) var operations: [ExactText: KeptOperations] = [:]
+    /// The keys of lookups that find something else.
+    package fileprivate(set) var lookups = ChangedLookups()
+    /// The write checkpoints that rows have set.
+    package fileprivate(set) var writeCheckpoints = SetWriteCheckpoints()
 }
 
 /// What each replication stream has written since its last checkpoint.
@@ -57,12 +69,16 @@ package final class UnpublishedChanges: Sendable {
             var changes = streams.removeValue(forKey: stream.number) ?? Self.first(of: stream)
             keep(written, in: &changes)
             changes.buckets.formUnion(written.upToCommit)
+            changes.lookups.formUnion(written.lookupsUpToCommit)
+            changes.writeCheckpoints.formUnion(written.writeCheckpointsUpToCommit)
             guard isCheckpoint else {
                 changes.buckets.formUnion(written.behind)
+                changes.lookups.formUnion(written.lookupsBehind)
+                changes.writeCheckpoints.formUnion(written.writeCheckpointsBehind)
                 streams[stream.number] = changes
                 return CheckpointChanges()
             }
-            streams[stream.number] = Self.rest(of: changes, written.behind)
+            streams[stream.number] = Self.rest(of: changes, written)
             return changes
         }
     }
@@ -70,7 +86,11 @@ package final class UnpublishedChanges: Sendable {
     /// What may have changed when nothing is known of a stream: what was written before the process began, and not published.
     private static func first(of stream: StreamRecord) -> CheckpointChanges {
         var changes = CheckpointChanges()
-        if stream.lastOperation > stream.checkpoint.operation { changes.buckets = .any }
+        if stream.lastOperation > stream.checkpoint.operation {
+            changes.buckets = .any
+            changes.lookups = .any
+            changes.writeCheckpoints = .any
+        }
         return changes
     }
 
@@ -79,6 +99,8 @@ package final class UnpublishedChanges: Sendable {
         streams.withLock { streams in
             var changes = CheckpointChanges()
             changes.buckets = .any
+            changes.lookups = .any
+            changes.writeCheckpoints = .any
             streams[stream] = changes
         }
     }
@@ -120,10 +142,13 @@ package final class UnpublishedChanges: Sendable {
 
     /// What lies behind a checkpoint.
     private static func rest(
-        of changes: CheckpointChanges, _ behind: ChangedBuckets
+        of changes: CheckpointChanges, _ written: WrittenBuckets
     ) -> CheckpointChanges {
+        let behind = written.behind
         var rest = CheckpointChanges()
         rest.buckets = behind
+        rest.lookups = written.lookupsBehind
+        rest.writeCheckpoints = written.writeCheckpointsBehind
         // Without their totals nobody knows where buckets end at the checkpoint; nothing is kept of them then.
         guard let told = changes.buckets.totals, let names = behind.totals?.keys else { return rest }
         for name in names {

@@ -5,7 +5,8 @@ extension DiagnosticName {
         case .alphaStreams, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
-            .columnNotFound, .sourceTableMissing, .noDefinitions:
+            .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment,
+            .listNotJSON, .eventUnknown, .eventColumnMissing:
             .warning
         default: .fatal
         }
@@ -21,7 +22,15 @@ extension DiagnosticName {
         let whole = isLegacy ? legacyText ?? text : text
         let parts = whole.split(separator: "{}", omittingEmptySubsequences: false)
         precondition(parts.count == arguments.count + 1, "The text of \(rawValue) has other places.")
-        return zip(parts, arguments + [""]).map { "\($0)\($1)" }.joined()
+        let shown = arguments.map { Self.shortened($0) } + [""]
+        return zip(parts, shown).map { "\($0)\($1)" }.joined()
+    }
+
+    /// A text as it stands in a message: of a very long one the beginning, since a name may be told in thousands of them.
+    static func shortened(_ text: String) -> String {
+        let limit = 2_000
+        guard text.utf8.count > limit else { return text }
+        return String(text.unicodeScalars.prefix(limit)) + "…"
     }
 
     /// The text of editions 1 and 2 where that is another one.
@@ -80,7 +89,9 @@ extension DiagnosticName {
         case .storageVersionOld: "Storage version {} is not supported"
         case .storageVersionUnstable:
             "Storage version 3 is unstable, a later version may have to replicate everything anew."
-        case .notCompiled: "This service does not compile this configuration yet."
+        case .eventUnknown:
+            "Nothing happens with rows of an event '{}'. Rows of 'write_checkpoints' set write checkpoints."
+        case .eventColumnMissing: "Without a column '{}' no row sets a write checkpoint."
         case .sqlSyntax: "{}"
         case .sqlUnexpectedEnd: "{}"
         case .notASelect: "Expected a SELECT statement"
@@ -90,6 +101,10 @@ extension DiagnosticName {
         case .distinctUnsupported: "DISTINCT is not supported"
         case .joinUnsupported: "{} is not supported"
         case .duplicateSource: "Table with name {} already exists in scope"
+        case .hiddenByComment:
+            "YAML joins the lines of this text, so the comment before this goes on over it, and it is no "
+                + "part of the query. Write the query as a literal block, behind |, or put the comment at "
+                + "its end."
         case .sqlParameter:
             "SQL parameters are not allowed. Use parameter functions instead: "
                 + "auth.parameter('name'), connection.parameter('name') or "
@@ -152,6 +167,9 @@ extension DiagnosticName {
         case .unrelatedFilter:
             "This filter is unrelated to the request or the table being synced, and not supported."
         case .unassociatedFilter: "Unable to associate this filter with added tables"
+        case .nestedSubquery:
+            "IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND "
+                + "and OR around them: any row or element that differs would do."
         case .tooManyTerms:
             "For Sync Streams, inner OR operators need to be moved up to be top-level filters. "
                 + "Applying that to this query results in too many inner nodes."
@@ -172,6 +190,9 @@ extension DiagnosticName {
             "Clients can send any value for this unauthenticated parameter, so this is "
                 + "unsuitable for authorization. Consider further constraining this with an "
                 + "authenticated parameter."
+        case .listNotJSON:
+            "This is no JSON array, so IN has an error for each row, and none is synced. Write "
+                + "ARRAY['a', 'b'] or '[\"a\", \"b\"]'."
         case .suffixEmpty:
             "table_suffix() is always empty because this table is not selected with a wildcard name."
         case .foldedName: "Unquoted identifiers are converted to lower-case. Use \"{}\" instead."

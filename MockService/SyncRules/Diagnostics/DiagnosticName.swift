@@ -72,8 +72,10 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case storageVersionOld = "storage-version-old"
     /// “Storage version 3 is unstable, a later version may have to replicate everything anew”.
     case storageVersionUnstable = "storage-version-unstable"
-    /// “This service does not compile this configuration yet”.
-    case notCompiled = "not-compiled"
+    /// “Nothing happens with rows of an event '…'. …”.
+    case eventUnknown = "event-unknown"
+    /// “Without a column '…' no row sets a write checkpoint”.
+    case eventColumnMissing = "event-column-missing"
 
     // Statement.
 
@@ -95,6 +97,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case joinUnsupported = "join-unsupported"
     /// “Table with name … already exists in scope”.
     case duplicateSource = "duplicate-source"
+    /// “YAML joins the lines of this text, so the comment before this goes on over it …”.
+    case hiddenByComment = "hidden-by-comment"
     /// “SQL parameters are not allowed”.
     case sqlParameter = "sql-parameter"
     /// “This is nested deeper than … levels”.
@@ -190,6 +194,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case unrelatedFilter = "unrelated-filter"
     /// “Unable to associate this filter with added tables”.
     case unassociatedFilter = "unassociated-filter"
+    /// “IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND and OR …”.
+    case nestedSubquery = "nested-subquery"
     /// “For Sync Streams, inner OR operators need to be moved up to be top-level filters”.
     case tooManyTerms = "too-many-terms"
     /// “This stream defines too many buckets (…, at most … are allowed)”.
@@ -209,6 +215,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case columnUnknown = "column-unknown"
     /// “Clients can send any value for this unauthenticated parameter, so this is unsuitable for …”.
     case unauthenticatedParameter = "unauthenticated-parameter"
+    /// “This is no JSON array, so IN has an error for each row …”.
+    case listNotJSON = "list-not-json"
     /// “table_suffix() is always empty because this table is not selected with a wildcard name”.
     case suffixEmpty = "suffix-empty"
 

@@ -94,10 +94,18 @@ extension Diagnostic {
     /// - Parameter name: The name as it would be written; nil if there is none.
     /// - Returns: The diagnostic.
     package func suggesting(_ name: String?) -> Diagnostic {
-        guard let name else { return self }
+        hinting(name.map { "Did you mean \($0)?" })
+    }
+
+    /// The same with what may help, of which the admin routes say nothing.
+    ///
+    /// - Parameter hint: A sentence; nil if there is none.
+    /// - Returns: The diagnostic.
+    package func hinting(_ hint: String?) -> Diagnostic {
+        guard let hint else { return self }
         let end = message.hasSuffix(".") ? "" : "."
         return Diagnostic(
-            name: self.name, severity: severity, message: "\(message)\(end) Did you mean \(name)?",
-            range: range, recorded: recorded ?? Recorded(.text(message, range)))
+            name: name, severity: severity, message: "\(message)\(end) \(hint)", range: range,
+            recorded: recorded ?? Recorded(.text(message, range)))
     }
 }

@@ -19,3 +19,14 @@ package struct Recorded: Sendable, Hashable {
         self.isOnlyThere = isOnlyThere
     }
 }
+
+extension Diagnostic {
+    /// What the admin routes say of it, and where; nil if they are silent.
+    package var asRecorded: (message: String, range: TextRange?)? {
+        switch recorded?.form {
+        case nil: return (message, range)
+        case .silent?: return nil
+        case .text(let message, let range)?: return (message, range)
+        }
+    }
+}

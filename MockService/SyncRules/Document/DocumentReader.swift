@@ -60,7 +60,20 @@ package struct DocumentReader {
         }
         guard document.duplicates.isEmpty, document.failure == nil else { return nil }
         if document.root == nil { reader.addEmptyDocument(at: start) }
+        // An alias stands for a text that may be long, and each of them is a query.
+        guard document.root.map({ Self.textBytes($0) <= 2 * Self.byteLimit }) ?? true else {
+            reader.addOurs(.tooLarge, ["2 MiB with its aliases"], at: start)
+            return nil
+        }
         return document.root
+    }
+
+    private static func textBytes(_ node: YAMLNode) -> Int {
+        switch node.kind {
+        case .scalar(let text, _): text.utf8.count
+        case .sequence(let elements): elements.reduce(0) { $0 + textBytes($1) }
+        case .mapping(let pairs): pairs.reduce(0) { $0 + textBytes($1.key) + textBytes($1.value) }
+        }
     }
 
     /// Reads all that stands at the keys of the root; false if it has none.

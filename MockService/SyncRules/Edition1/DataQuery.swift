@@ -1,6 +1,7 @@
 import PowerSyncWire
 
-/// A data query of a bucket definition: what puts rows of a table into its buckets (service 6.6).
+/// A data query of a bucket definition, or a payload of an event: what puts rows of a table into its buckets, or is made of
+/// them beside buckets (service 6.6, 7.9).
 struct DataQuery {
     /// What puts them there, one for each alternative of its condition; none if something is wrong.
     let processors: [RowProcessor]
@@ -12,12 +13,14 @@ struct DataQuery {
     ///   - parameters: The names of the bucket's parameters in order; nil if no parameter query could be read.
     ///   - context: What it is compiled with.
     ///   - options: What of an older edition the configuration keeps.
+    ///   - isPayload: Whether it is of an event: then its rows need no id.
     ///   - diagnostics: Where it is noted what is wrong.
     init(
         _ text: QueryText, parameters: [ExactText]?, _ context: DefinitionContext,
-        _ options: CompatibilityOptions, _ diagnostics: inout DiagnosticList
+        _ options: CompatibilityOptions, isPayload: Bool = false, _ diagnostics: inout DiagnosticList
     ) {
-        var compiler = DataQueryCompiler(query: DefinitionQuery(text, .data, context), options: options)
+        var compiler = DataQueryCompiler(
+            query: DefinitionQuery(text, .data, context), options: options, isPayload: isPayload)
         do throws(QueryFailure) {
             processors = try compiler.processors(parameters)
             diagnostics.add(compiler.query.diagnostics)
@@ -32,6 +35,7 @@ struct DataQuery {
 private struct DataQueryCompiler {
     var query: DefinitionQuery
     let options: CompatibilityOptions
+    let isPayload: Bool
 
     private static let id = ExactText("id")
 
@@ -51,8 +55,9 @@ private struct DataQueryCompiler {
         guard let match, isCovered else { return [] }
         let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
         let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
+        let checks = RowChecks(match)
         return match.alternatives.map { alternative in
-            let conditions = RowConditions(alternative, of: match, options)
+            let conditions = RowConditions(alternative, checks, options)
             return processor(pattern, type, outputs, conditions, alternative, names)
         }
     }
@@ -94,7 +99,7 @@ private struct DataQueryCompiler {
             case nil: break
             }
         }
-        if !hasID { query.tellFirst(.idRequired, at: select.items.first?.namedRange) }
+        if !hasID, !isPayload { query.tellFirst(.idRequired, at: select.items.first?.namedRange) }
         return outputs
     }
 

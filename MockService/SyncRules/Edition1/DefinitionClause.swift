@@ -86,6 +86,9 @@ struct ParameterMatch: Sendable, Hashable {
         self.parameters = parameters
     }
 
+    /// How many conditions its alternatives have together.
+    var size: Int { alternatives.reduce(0) { $0 + $1.filters.count + $1.pairs.count } }
+
     /// Whether elements of an array of the row must be a parameter.
     var readsRowArray: Bool { alternatives.contains { $0.pairs.contains(where: \.isArray) } }
 

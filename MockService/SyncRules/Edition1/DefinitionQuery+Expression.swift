@@ -198,16 +198,20 @@ extension DefinitionQuery {
         }
         let source = values.map(\.source).first { $0 != .constant } ?? .constant
         let expression = make(values.map(\.expression))
-        return .value(try folded(expression, source))
+        let start = parts.first?.range.lowerBound ?? 0
+        return .value(try folded(expression, source, start..<(parts.last?.range.upperBound ?? start)))
     }
 
     /// A value, computed if it is a constant.
+    ///
+    /// A constant is not much longer than what it is written as, so that all of them have room.
     func folded(
-        _ expression: Expression, _ source: DefinitionValue.Source
+        _ expression: Expression, _ source: DefinitionValue.Source, _ range: Range<Int>
     ) throws(QueryFailure) -> DefinitionValue {
         guard source == .constant else { return DefinitionValue(source: source, expression: expression) }
         do throws(EvaluationError) {
-            let value = try context.evaluator.value(of: expression, in: NoInputs())
+            let evaluator = context.evaluator.limited(toBytes: 1_024 + 16 * range.count)
+            let value = try evaluator.value(of: expression, in: NoInputs())
             return DefinitionValue(source: .constant, expression: .literal(value))
         } catch {
             if error.message == DiagnosticName.jsonPath.message() { throw failure(.jsonPath) }

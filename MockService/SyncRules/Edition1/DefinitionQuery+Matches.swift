@@ -93,6 +93,13 @@ extension DefinitionQuery {
         var end = first.range.upperBound
         // What the value on the left is made of, for a chain of values is one expression.
         var parts: [Expression] = []
+        // Whether the left is all of them. It is made once it is complete, for a copy at each step costs the square.
+        var isOpen = false
+        func closed(_ clause: DefinitionClause) -> DefinitionClause {
+            guard isOpen, case .value(let value) = clause else { return clause }
+            let expression: Expression = junction == .and ? .and(parts) : .or(parts)
+            return .value(DefinitionValue(source: value.source, expression: expression))
+        }
         for syntax in all.dropFirst() {
             let right = try clause(syntax)
             let range = first.range.lowerBound..<syntax.range.upperBound
@@ -100,12 +107,19 @@ extension DefinitionQuery {
                 if case (.value(let value), .value(let next)) = (one, other),
                     let source = Self.joined(value.source, next.source)
                 {
-                    parts = (parts.isEmpty ? [value.expression] : parts) + [next.expression]
-                    left = .value(try folded(junction == .and ? .and(parts) : .or(parts), source))
-                    if source == .constant { parts = [] }
+                    if parts.isEmpty { parts = [value.expression] }
+                    parts.append(next.expression)
+                    if source == .constant {
+                        left = .value(try folded(junction == .and ? .and(parts) : .or(parts), source, range))
+                        parts = []
+                    } else {
+                        left = .value(DefinitionValue(source: source, expression: value.expression))
+                        isOpen = true
+                    }
                 } else {
                     let key = parts.isEmpty ? spelling(first) : sql(first.range.lowerBound..<end)
-                    let sides = (match(one, key: key), match(other, key: spelling(syntax)))
+                    let sides = (match(closed(one), key: key), match(other, key: spelling(syntax)))
+                    isOpen = false
                     left = try join(sides.0, junction, sides.1, at: range)
                 }
             } else {
@@ -113,7 +127,7 @@ extension DefinitionQuery {
             }
             end = range.upperBound
         }
-        return left
+        return left.map { closed($0) }
     }
 
     private mutating func join(
@@ -124,21 +138,26 @@ extension DefinitionQuery {
         case .and:
             if left.readsRowArray, right.readsRowArray { return refuse(.twoInExpressions, at: range) }
             if left.readsRequestArray, right.readsRequestArray { return refuse(.twoArrayInputs, at: range) }
-            try check(counts.0 * counts.1)
+            try check(counts.0 * counts.1, left.size * counts.1 + right.size * counts.0)
             return .match(left.and(right))
         case .or:
             guard Set(left.parameters) == Set(right.parameters) else {
                 return refuse(.orDiffers, [left.parameterList, right.parameterList], at: range)
             }
-            try check(counts.0 + counts.1)
+            try check(counts.0 + counts.1, left.size + right.size)
             return .match(left.or(right))
         }
     }
 
     /// Refuses a condition that comes to too many alternatives, before they are made.
-    private func check(_ count: Int) throws(QueryFailure) {
-        guard count > PlanLimits.terms else { return }
-        throw failure(.tooLarge, ["\(PlanLimits.terms) alternatives"], recorded: Recorded(.silent))
+    private func check(_ count: Int, _ conditions: Int) throws(QueryFailure) {
+        if count > PlanLimits.terms {
+            throw failure(.tooLarge, ["\(PlanLimits.terms) alternatives"], recorded: Recorded(.silent))
+        }
+        if conditions > PlanLimits.conditions {
+            let limit = "\(PlanLimits.conditions) conditions in all alternatives"
+            throw failure(.tooLarge, [limit], recorded: Recorded(.silent))
+        }
     }
 
     private func spelling(_ syntax: ExpressionSyntax) -> String {

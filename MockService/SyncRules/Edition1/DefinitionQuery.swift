@@ -86,7 +86,8 @@ struct DefinitionQuery {
     // The statement.
 
     /// Reads the one SELECT of the text.
-    func select() throws(QueryFailure) -> SelectSyntax {
+    mutating func select() throws(QueryFailure) -> SelectSyntax {
+        if let warning = FoldedComment.warning(of: text) { first.add(warning) }
         let statements: [StatementSyntax]
         do throws(SyntaxError) {
             statements = try SQLParser.parse(text.bytes)

@@ -150,15 +150,17 @@ private struct ParameterQueryCompiler {
         warn(pairs.map(\.request))
         let values = outputs.compactMap(\.value)
         guard let match, values.count == outputs.count else { return [] }
-        return match.alternatives.indices.map { request($0, of: match, values, in: pattern) }
+        let checks = RowChecks(match)
+        return match.alternatives.indices.map { request($0, of: match, checks, values, in: pattern) }
     }
 
     /// How a request finds the rows of one alternative.
     private func request(
-        _ index: Int, of match: ParameterMatch, _ values: [DefinitionValue], in pattern: TablePattern
+        _ index: Int, of match: ParameterMatch, _ checks: RowChecks, _ values: [DefinitionValue],
+        in pattern: TablePattern
     ) -> RequestSide {
         let alternative = match.alternatives[index]
-        let conditions = RowConditions(alternative, of: match, options)
+        let conditions = RowConditions(alternative, checks, options)
         var steps: [RequestSide.Step] = []
         var rowKeys: [Expression] = []
         var requestKeys: [[Expression]] = []
@@ -240,9 +242,9 @@ private struct ParameterQueryCompiler {
     /// Values in the order of the definition's parameters, which that of its first query is.
     private func ordered(_ values: [Expression]) -> [[Expression]] {
         guard let names = definition.parameters else { return values.map { [$0] } }
-        return names.compactMap { name in
-            outputs.firstIndex { $0.name == name }.map { [values[$0]] }
-        }
+        let places = Dictionary(
+            outputs.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        return names.compactMap { name in places[name].map { [values[$0]] } }
     }
 
     /// Warns of values of the request that clients may choose, if none of them is of the token.

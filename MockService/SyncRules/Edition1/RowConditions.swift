@@ -16,11 +16,10 @@ struct RowConditions {
     ///
     /// - Parameters:
     ///   - alternative: The alternative.
-    ///   - match: All of the condition.
+    ///   - checks: What all of the condition computes for each row.
     ///   - options: What of an older edition the configuration keeps.
     init(
-        _ alternative: ParameterMatch.Conjunction, of match: ParameterMatch,
-        _ options: CompatibilityOptions
+        _ alternative: ParameterMatch.Conjunction, _ checks: RowChecks, _ options: CompatibilityOptions
     ) {
         var expansions: [Expression] = []
         var values: [Expression] = []
@@ -34,21 +33,10 @@ struct RowConditions {
         }
         self.expansions = expansions
         self.values = values
-        let computed = match.alternatives.flatMap { alternative in
-            alternative.filters + alternative.pairs.map { $0.isArray ? Self.arrayCheck($0.row) : $0.row }
-        }
-        let fallible = computed.filter(\.mayFail)
         // One that stands alone fails where it is.
-        let isAlone = computed.count == 1 && expansions.isEmpty
-        let guards = fallible.isEmpty || isAlone ? [] : [Expression.or([Self.holds] + fallible)]
-        filters = guards + alternative.filters.filter { $0 != Self.holds }
-    }
-
-    private static let holds = Expression.literal(ScalarValue(true))
-
-    /// Fails if a value is no JSON array: IN of editions 1 and 2 has elements of arrays alone.
-    private static func arrayCheck(_ list: Expression) -> Expression {
-        .contains(list: list, .literal(.integer(0)))
+        let isAlone = checks.count == 1 && expansions.isEmpty
+        let guards = isAlone ? [] : checks.fallible
+        filters = guards + alternative.filters.filter { $0 != RowChecks.holds }
     }
 
     /// An element of an array; of IN `null` is NULL, whatever the options say, as recorded.
@@ -63,6 +51,34 @@ struct RowConditions {
             base: nil, [Expression.Branch(when: .isNull(json), then: .literal(.null))], otherwise: value)
         let isNull = Expression.comparison(.equal, value, .literal(ScalarValue(text: "null")))
         return .choice(base: nil, [Expression.Branch(when: isNull, then: isText)], otherwise: value)
+    }
+}
+
+/// What a condition computes for each row, whichever of its alternatives holds; made once for all of them.
+struct RowChecks {
+    /// Always true.
+    fileprivate static let holds = Expression.literal(ScalarValue(true))
+
+    /// How many conditions there are.
+    fileprivate let count: Int
+    /// One that holds if nothing fails; none if nothing can.
+    fileprivate let fallible: [Expression]
+
+    /// Takes all of a condition.
+    init(_ match: ParameterMatch) {
+        let computed = match.alternatives.flatMap { alternative in
+            alternative.filters + alternative.pairs.map { $0.isArray ? Self.arrayCheck($0.row) : $0.row }
+        }
+        count = computed.count
+        // What stands outside of an OR is in each alternative.
+        var known: Set<Expression> = []
+        let parts = computed.filter { $0.mayFail && known.insert($0).inserted }
+        fallible = parts.isEmpty ? [] : [.or([Self.holds] + parts)]
+    }
+
+    /// Fails if a value is no JSON array: IN of editions 1 and 2 has elements of arrays alone.
+    private static func arrayCheck(_ list: Expression) -> Expression {
+        .contains(list: list, .literal(.integer(0)))
     }
 }
 

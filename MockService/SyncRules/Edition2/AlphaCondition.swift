@@ -115,13 +115,12 @@ extension AlphaCondition {
         if case .or = self { true } else { false }
     }
 
-    /// How many terms it has, counted before any is made; one more than the limit stands for all that is above.
-    var termCount: Int {
-        let most = PlanLimits.terms + 1
-        return switch self {
-        case .and(let parts, _): parts.reduce(1) { min($0 * $1.termCount, most) }
-        case .or(let parts, _): parts.reduce(0) { min($0 + $1.termCount, most) }
-        case .value, .match, .selection, .not, .invalid: 1
+    /// How many terms it has, counted before any is made.
+    var size: TermSize {
+        switch self {
+        case .and(let parts, _): parts.reduce(TermSize(terms: 1)) { $0.and($1.size) }
+        case .or(let parts, _): parts.reduce(TermSize()) { $0.or($1.size) }
+        case .value, .match, .selection, .not, .invalid: TermSize(terms: 1, conditions: 1)
         }
     }
 
@@ -129,11 +128,17 @@ extension AlphaCondition {
     var terms: [[AlphaCondition]] {
         switch self {
         case .and(let parts, _):
-            let none: [[AlphaCondition]] = [[]]
-            return parts.reduce(none) { terms, part in
+            var terms: [[AlphaCondition]] = [[]]
+            for part in parts {
                 let others = part.terms
-                return terms.flatMap { term in others.map { term + $0 } }
+                if others.count == 1 {
+                    // In their places: a copy for each part would cost the square of them.
+                    for index in terms.indices { terms[index] += others[0] }
+                } else {
+                    terms = terms.flatMap { term in others.map { term + $0 } }
+                }
             }
+            return terms
         case .or(let parts, _): return parts.flatMap(\.terms)
         case .value, .match, .selection, .not, .invalid: return [[self]]
         }

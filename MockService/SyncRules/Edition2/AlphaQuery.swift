@@ -61,8 +61,10 @@ private struct AlphaCompiler {
         let condition = try reader.condition(syntax).withNegationsInside(&refused)
         for range in refused { reader.query.tell(.negation, at: range) }
         guard refused.isEmpty else { return [] }
-        guard condition.termCount <= PlanLimits.terms else {
-            throw tooLarge("\(PlanLimits.terms) alternatives")
+        let size = condition.size
+        guard size.terms <= PlanLimits.terms else { throw tooLarge("\(PlanLimits.terms) alternatives") }
+        guard size.conditions <= PlanLimits.conditions else {
+            throw tooLarge("\(PlanLimits.conditions) conditions in all alternatives")
         }
         let terms = condition.terms
         guard terms.allSatisfy({ $0.reduce(0) { $0 + $1.inputCount } <= PlanLimits.inputs }) else {

@@ -59,7 +59,8 @@ struct AlphaVariants {
     /// A sub-select is a lookup: for a value of the row it has those of the key, for one of the request it is a gate.
     private func add(_ subquery: AlphaSubquery, to draft: inout Draft) {
         draft.gates += subquery.gates
-        let conditions = RowConditions(subquery.rows, of: ParameterMatch(subquery.rows), options)
+        let conditions = RowConditions(
+            subquery.rows, RowChecks(ParameterMatch(subquery.rows)), options)
         var rowKeys = conditions.values
         var requestKeys = subquery.rows.pairs.map { [$0.request] }
         let operand = subquery.operand.expression
@@ -85,7 +86,7 @@ struct AlphaVariants {
     }
 
     private func processor(_ draft: Draft) -> RowProcessor {
-        let conditions = RowConditions(draft.rows, of: ParameterMatch(draft.rows), options)
+        let conditions = RowConditions(draft.rows, RowChecks(ParameterMatch(draft.rows)), options)
         var filters = conditions.filters
         var form = OutputForm.edition(2)
         if draft.listsNull.contains(true) {

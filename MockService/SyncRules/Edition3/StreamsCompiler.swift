@@ -14,7 +14,8 @@ enum StreamsCompiler {
         _ diagnostics: inout DiagnosticList
     ) -> SyncPlan {
         var resolver = StreamsResolver(document, schema: schema, options: options, &diagnostics)
-        var linker = PlanLinker()
+        var linker = PlanLinker(isFixed: document.options.fixedJSONExtract)
+        var conditionsLeft = PlanLimits.allConditions
         for stream in document.streams {
             diagnostics.add(stream.notes.first)
             resolver.begin(stream, &diagnostics)
@@ -22,7 +23,7 @@ enum StreamsCompiler {
             var calls = UnauthenticatedParameters()
             for text in stream.queries {
                 guard let query = resolver.resolve(text, &diagnostics) else { continue }
-                variants += QueryNormalizer.variants(of: query, &calls, &diagnostics)
+                variants += QueryNormalizer.variants(of: query, &conditionsLeft, &calls, &diagnostics)
             }
             if !stream.acceptsDangerousQueries { diagnostics.add(calls.diagnostics) }
             linker.add(stream, variants: variants, &diagnostics)

@@ -17,7 +17,8 @@ package struct JSONElements {
 
     /// The rows of a value: elements of an array, members of an object, one row for any other value, none for NULL.
     ///
-    /// Numbers are doubles first, so integers beyond 2⁵³ lose digits.
+    /// Whole numbers are integers, however they are spelled. All of their digits count, unlike in the real service, whose
+    /// integers beyond 2⁵³ would be found by another one (service 12, U7).
     ///
     /// - Throws: `EvaluationError` if the value is neither NULL nor JSON text.
     package func elements(of value: ScalarValue) throws(EvaluationError) -> [Element] {
@@ -45,9 +46,8 @@ package struct JSONElements {
     }
 
     private func scalar(_ json: JSON) -> ScalarValue {
-        guard case .number(let spelling) = json, let real = Double(spelling) else {
-            return ScalarValue(json, spellsNull: !isFixed)
-        }
-        return Int64(exactly: real).map { ScalarValue.integer($0) } ?? .real(real)
+        let value = ScalarValue(json, spellsNull: !isFixed)
+        guard case .real(let real) = value, let integer = Int64(exactly: real) else { return value }
+        return .integer(integer)
     }
 }

@@ -12,7 +12,11 @@ struct JSONFunctions {
         _ value: ScalarValue, _ name: ScalarValue, _ form: MemberForm
     ) throws(EvaluationError) -> ScalarValue {
         guard let text = value.textForm else { return .null }
-        let json = try JSONReader.value(of: text)
+        return member(of: try JSONReader.value(of: text), name, form)
+    }
+
+    /// A member of what was read already.
+    func member(of json: JSON, _ name: ScalarValue, _ form: MemberForm) -> ScalarValue {
         // A value that is `null` as a whole is NULL, whatever the options say.
         guard !json.isNull, let name = name.textForm,
             let part = MemberPath(member: name, isFixed: isFixed).part(of: json)
@@ -96,10 +100,9 @@ struct JSONFunctions {
     static func overlaps(_ left: ScalarValue, _ right: ScalarValue) throws(EvaluationError) -> ScalarValue {
         if left.isNull { return .null }
         guard let others = try array(right), let elements = try array(left) else { return .null }
-        for element in elements {
-            if try has(others, element) { return ScalarValue(true) }
-        }
-        return ScalarValue(false)
+        // Two clients' arrays may be long: by keys it is not the product of both. What is no key equals nothing.
+        let keys = Set(others.compactMap(\.keyValue))
+        return ScalarValue(elements.contains { $0.keyValue.map { keys.contains($0) } ?? false })
     }
 
     private static func has(_ elements: [ScalarValue], _ value: ScalarValue) throws(EvaluationError) -> Bool {
@@ -117,7 +120,7 @@ struct JSONFunctions {
         }
         guard let elements = try JSONReader.value(of: text.text).arrayValue else {
             // The real service says the text and nothing else.
-            throw EvaluationError(message: text.text)
+            throw EvaluationError(message: text.text, summary: "IN needs a JSON array.")
         }
         return elements.map { ScalarValue($0) }
     }

@@ -62,7 +62,8 @@ enum SQLiteJSON {
         if case .blob = value { throw EvaluationError(message: "JSON cannot hold BLOB values") }
         guard let text = value.sqliteText else { return nil }
         do throws(WireError) {
-            return try JSON.parse(text, limits: JSONLimits(depth: JSONReader.depth))
+            let limits = JSONLimits(depth: JSONReader.depth, values: JSONReader.values)
+            return try JSON.parse(text, limits: limits)
         } catch {
             throw EvaluationError(message: "malformed JSON")
         }

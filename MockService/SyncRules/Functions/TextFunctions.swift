@@ -110,7 +110,10 @@ enum TextFunctions {
     static func hex(_ value: ScalarValue) -> ScalarValue {
         let digits = Array("0123456789ABCDEF".utf8)
         var text: [UInt8] = []
-        for byte in value.byteForm ?? [] { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+        for byte in value.byteForm ?? [] {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
         return ScalarValue(text: String(decoding: text, as: UTF8.self))
     }
 

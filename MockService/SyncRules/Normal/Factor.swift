@@ -105,6 +105,8 @@ struct FactorReader {
     }
 
     private func tell(_ mixture: Mixture, _ diagnostics: inout DiagnosticList) {
+        // What mixes thousands of things does so in each term, and nothing of that is kept.
+        guard !diagnostics.isFull else { return }
         let (first, second) = (mixture.first, mixture.second)
         let name: DiagnosticName
         var arguments: [String] = []

@@ -40,6 +40,8 @@ struct InputOwners {
     private var numbers: [Input: Int] = [:]
     private var owners: [Input: Input] = [.request: .request]
     private var needs: [Input: Set<Input>] = [:]
+    /// Whether an array needs more inputs than a term may read.
+    private(set) var isTooLarge = false
     private var twins: [Input: Input] = [:]
 
     /// Finds the owners of a query's inputs.
@@ -53,9 +55,11 @@ struct InputOwners {
                 continue
             }
             var needed: Set<Input> = []
-            for input in array.inputs.union(array.expression.inputs).members {
+            for input in array.inputs.union(array.expression.inputs).members where !isTooLarge {
                 needed.insert(input)
                 needed.formUnion(needs[input] ?? [])
+                // Each array of a chain needs all before it, so that they would have the square of that together.
+                isTooLarge = needed.count > PlanLimits.inputs
             }
             needs[source.input] = needed
             // Where a source of IN or && stands, the array itself stands.
@@ -107,6 +111,9 @@ struct InputOwners {
     func representative(_ expression: Expression) -> Expression {
         expression.replacingElements { input, part in twins[input].map { .element($0, part) } }
     }
+
+    /// The first of the inputs that have the elements of an array equal to this one's.
+    func representative(_ input: Input) -> Input { twins[input] ?? input }
 
     /// Whether the elements of one of two arrays are made of those of the other.
     func areNested(_ one: Input, _ other: Input) -> Bool {

@@ -6,4 +6,8 @@ package enum PlanLimits {
     package static let variants = 100
     /// Tables and arrays that one term reads.
     package static let inputs = 64
+    /// Conditions of all terms of a query: what stands outside of an OR is in each of its terms.
+    package static let conditions = 10_000
+    /// Terms, and conditions of them, of all queries of a configuration.
+    package static let allConditions = 200_000
 }

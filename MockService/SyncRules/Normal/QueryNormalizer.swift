@@ -11,17 +11,47 @@ package enum QueryNormalizer {
         of query: ResolvedQuery, _ calls: inout UnauthenticatedParameters,
         _ diagnostics: inout DiagnosticList
     ) -> [Variant] {
+        var left = PlanLimits.allConditions
+        return variants(of: query, &left, &calls, &diagnostics)
+    }
+
+    /// Makes the variants of one query of several.
+    ///
+    /// - Parameters:
+    ///   - query: The query.
+    ///   - left: How many terms and conditions of them the configuration may have yet; below 0 once it has more.
+    ///   - calls: Gets the calls by which clients choose what they get, of all queries of the stream.
+    ///   - diagnostics: Gets what is wrong.
+    /// - Returns: One for each term; none if the query cannot be used.
+    static func variants(
+        of query: ResolvedQuery, _ left: inout Int, _ calls: inout UnauthenticatedParameters,
+        _ diagnostics: inout DiagnosticList
+    ) -> [Variant] {
+        // It was told of the query that was too much, and nothing comes of the others.
+        guard left >= 0 else { return [] }
         let whole = query.site.query.content
-        let owners = InputOwners(query)
-        guard let terms = TermList(owners, primary: query.primary).terms(of: query.condition) else {
-            diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
-            return []
-        }
-        guard terms.allSatisfy({ isSmall($0, owners) }) else {
-            let limit = "\(PlanLimits.inputs) tables and arrays that depend on each other"
+        func refuse(_ limit: String) -> [Variant] {
             diagnostics.add(Diagnostic(.tooLarge, [limit], at: whole))
             return []
         }
+        let owners = InputOwners(query)
+        guard !owners.isTooLarge else { return refuse(inputLimit) }
+        var nested = NestedMembership(query, owners)
+        let condition = nested.condition(query.condition.withNegationsInside())
+        let list = TermList(owners, primary: query.primary)
+        let size = list.size(of: condition)
+        if size.terms <= PlanLimits.terms, size.conditions > PlanLimits.conditions {
+            return refuse("\(PlanLimits.conditions) conditions in all terms of a query")
+        }
+        guard let terms = list.terms(of: condition) else {
+            diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
+            return []
+        }
+        left -= size.terms + size.conditions
+        guard left >= 0 else {
+            return refuse("\(PlanLimits.allConditions) conditions in all terms of a configuration")
+        }
+        guard terms.allSatisfy({ isSmall($0, owners) }) else { return refuse(inputLimit) }
         let reader = FactorReader(query, owners)
         var variants: [Variant] = []
         for term in terms {
@@ -35,8 +65,14 @@ package enum QueryNormalizer {
             calls.add(builder.unauthenticated, of: variant, isBroken: isBroken)
             variants.append(variant)
         }
+        // Beside other errors the real service's are told alone.
+        if !diagnostics.isFatal {
+            for site in nested.refused { diagnostics.add(Diagnostic(.nestedSubquery, at: site.place)) }
+        }
         return variants
     }
+
+    private static let inputLimit = "\(PlanLimits.inputs) tables and arrays that depend on each other"
 
     private static func isSmall(_ term: Term, _ owners: InputOwners) -> Bool {
         var inputs = Set(term.flatMap { $0.references.map(\.input) })

@@ -13,6 +13,8 @@ struct StageBuilder {
     private var matches: [Match] = []
     private var isUsed: [Bool] = []
     private var scopes: [Input: RowScope] = [:]
+    /// The arrays, by their representatives, of which one element is asked several things.
+    private var apart: Set<Input> = []
 
     private var drafts: [Draft] = []
     private var numbers: [Input: Int] = [:]
@@ -64,6 +66,24 @@ struct StageBuilder {
         }
         isUsed = Array(repeating: false, count: matches.count)
         makeScopes()
+        findApart()
+    }
+
+    private mutating func findApart() {
+        let asked: [[Expression]] =
+            filters.map { [$0.condition.expression] } + matches.map { $0.sides.map(\.value.expression) }
+        var counts: [Input: Int] = [:]
+        for element in asked.flatMap({ owners.elements(of: $0) }) { counts[element, default: 0] += 1 }
+        for (element, count) in counts where count > 1 { apart.insert(owners.representative(element)) }
+    }
+
+    /// What a key is told from others by.
+    ///
+    /// Elements of equal arrays are one key, unless something else is asked of one of them: that would be asked of another
+    /// element than the one that is the key.
+    private func identity(_ expression: Expression) -> Expression {
+        let isApart = owners.elements(of: [expression]).contains { apart.contains(owners.representative($0)) }
+        return isApart ? expression : owners.representative(expression)
     }
 
     private mutating func makeScopes() {
@@ -124,7 +144,7 @@ struct StageBuilder {
         for (index, match) in matches.enumerated() where !isUsed[index] {
             guard let side = match.side(of: row), let other = match.side(besides: row) else { continue }
             isUsed[index] = true
-            let identity = local(owners.representative(side.value.expression), of: row)
+            let identity = local(self.identity(side.value.expression), of: row)
             if let known = found.firstIndex(where: { $0.identity == identity }) {
                 found[known].key.sides.append(other)
             } else {

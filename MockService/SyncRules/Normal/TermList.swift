@@ -16,12 +16,16 @@ struct TermList {
         self.primary = primary
     }
 
-    /// The terms of a condition, in the order that numbers them; nil if there are more than `PlanLimits.terms`.
+    /// The terms of a condition, in the order that numbers them; nil if its size is over a limit.
     func terms(of condition: Condition) -> [Term]? {
         let condition = condition.withNegationsInside()
-        guard count(condition) <= PlanLimits.terms else { return nil }
+        let size = count(condition)
+        guard size.terms <= PlanLimits.terms, size.conditions <= PlanLimits.conditions else { return nil }
         return ordered(distributed(condition))
     }
+
+    /// How much a condition comes to, before any of it is built.
+    func size(of condition: Condition) -> TermSize { count(condition.withNegationsInside()) }
 
     /// What a condition reads if it is a condition on one thing, so that its ORs may stay together.
     private func reach(_ condition: Condition) -> Reach? {
@@ -31,16 +35,16 @@ struct TermList {
         return reach
     }
 
-    /// How many terms there are before any is built; one more than the limit stands for all that is above.
-    private func count(_ condition: Condition) -> Int {
-        let most = PlanLimits.terms + 1
+    /// How many terms there are before any is built, and how many conditions they have.
+    private func count(_ condition: Condition) -> TermSize {
         switch condition {
-        case .and(let all): return all.reduce(1) { min($0 * count($1), most) }
+        case .and(let all): return all.reduce(TermSize(terms: 1)) { $0.and(count($1)) }
         case .or(let all):
-            return branches(all).reduce(0) { sum, branch in
-                min(sum + (reach(branch) == nil ? count(branch) : 1), most)
+            return branches(all).reduce(TermSize()) { size, branch in
+                if reach(branch) == nil { return size.or(count(branch)) }
+                return size.or(TermSize(terms: 1, conditions: conjunction(branch)[0].count))
             }
-        case .not, .equal, .value: return 1
+        case .not, .equal, .value: return TermSize(terms: 1, conditions: 1)
         }
     }
 
@@ -48,11 +52,17 @@ struct TermList {
     private func distributed(_ condition: Condition) -> [Term] {
         switch condition {
         case .and(let all):
-            let none: [Term] = [[]]
-            return all.reduce(none) { terms, next in
+            var terms: [Term] = [[]]
+            for next in all {
                 let further = distributed(next)
-                return terms.flatMap { term in further.map { term + $0 } }
+                if further.count == 1 {
+                    // In their places: a copy for each condition would cost the square of them.
+                    for index in terms.indices { terms[index] += further[0] }
+                } else {
+                    terms = terms.flatMap { term in further.map { term + $0 } }
+                }
             }
+            return terms
         case .or(let all):
             return branches(all).flatMap { reach($0) == nil ? distributed($0) : conjunction($0) }
         case .not, .equal, .value: return [[condition]]
@@ -121,5 +131,28 @@ struct TermList {
     private func merged(_ terms: [Term]) -> Term {
         guard terms.count > 1 else { return terms[0] }
         return [.or(terms.map { $0.count == 1 ? $0[0] : .and($0) })]
+    }
+}
+
+/// How many terms a condition comes to, and how many conditions all of them have together; one more than a limit stands
+/// for all that is above.
+struct TermSize {
+    private(set) var terms = 0
+    private(set) var conditions = 0
+
+    init(terms: Int = 0, conditions: Int = 0) {
+        self.terms = min(terms, PlanLimits.terms + 1)
+        self.conditions = min(conditions, PlanLimits.conditions + 1)
+    }
+
+    /// Each term of one with each of the other.
+    func and(_ other: TermSize) -> TermSize {
+        TermSize(
+            terms: terms * other.terms, conditions: conditions * other.terms + terms * other.conditions)
+    }
+
+    /// The terms of both.
+    func or(_ other: TermSize) -> TermSize {
+        TermSize(terms: terms + other.terms, conditions: conditions + other.conditions)
     }
 }

@@ -6,11 +6,16 @@ package struct PlanLinker {
     private var streams: [StreamPlan] = []
     private var sources: [BucketSource] = []
     private var sourceNumbers: [Set<ProcessorIdentity>: Int] = [:]
+    private var definitionNames: Set<ExactText> = []
     private var lookups: [LookupDefinition] = []
     private var lookupNumbers: [LookupIdentity: Int] = [:]
 
+    private let isFixed: Bool
+
     /// Makes a linker that has no stream yet.
-    package init() {}
+    ///
+    /// - Parameter isFixed: Whether `fixed_json_extract` is on.
+    package init(isFixed: Bool = true) { self.isFixed = isFixed }
 
     /// Adds a stream.
     ///
@@ -27,7 +32,7 @@ package struct PlanLinker {
         var groups: [(first: Int, variants: [Variant])] = []
         var numbers: [RequestIdentity: Int] = [:]
         for (index, variant) in variants.enumerated() {
-            let identity = RequestIdentity(variant.request)
+            let identity = RequestIdentity(variant.request, isFixed: isFixed)
             if isMerging, let number = numbers[identity] {
                 groups[number].variants.append(variant)
             } else {
@@ -43,6 +48,10 @@ package struct PlanLinker {
         var queriers: [Querier] = []
         for group in groups {
             let name = ExactText("\(stream.name.text)|\(group.first)")
+            // A definition `todos|0` would have its rows in the buckets of the stream `todos`.
+            if definitionNames.contains(name) {
+                diagnostics.add(Diagnostic(.duplicateDefinition, at: stream.nameRange))
+            }
             let source = self.source(of: group.variants, name: name, isShared: isMerging)
             queriers.append(querier(group.variants[0].request, source: source))
         }
@@ -60,6 +69,7 @@ package struct PlanLinker {
     mutating func add(_ definition: BucketDefinition, _ compiled: DefinitionsCompiler.Compiled) {
         let source = sources.count
         sources.append(BucketSource(name: definition.name, processors: compiled.processors))
+        definitionNames.insert(definition.name)
         var queriers: [Querier] = []
         for request in compiled.requests {
             queriers.append(
@@ -73,14 +83,12 @@ package struct PlanLinker {
 
     /// Makes the plan of what was added.
     ///
-    /// - Parameters:
-    ///   - document: The configuration.
-    ///   - events: Its events.
-    /// - Returns: The plan.
-    package func plan(of document: SyncDocument, events: [EventPlan] = []) -> SyncPlan {
+    /// - Parameter document: The configuration.
+    /// - Returns: The plan, without events.
+    package func plan(of document: SyncDocument) -> SyncPlan {
         SyncPlan(
             edition: document.edition, options: document.options, storageVersion: document.storageVersion,
-            streams: streams, sources: sources, lookups: lookups, events: events)
+            streams: streams, sources: sources, lookups: lookups)
     }
 
     /// The source with the processors of some variants; one that is there already, and may be shared, keeps its name.

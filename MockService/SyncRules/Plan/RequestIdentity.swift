@@ -27,21 +27,24 @@ struct RequestIdentity: Hashable {
     private let keys: [Set<Expression>]
 
     /// Makes the identity of a side.
-    init(_ request: RequestSide) {
-        gates = Self.identities(request.gates)
+    ///
+    /// - Parameters:
+    ///   - request: The side.
+    ///   - isFixed: Whether `fixed_json_extract` is on: without it `->>` makes a text of `null`, as `parameter` does not.
+    init(_ request: RequestSide, isFixed: Bool = true) {
+        func identity(_ expression: Expression) -> Expression {
+            isFixed ? expression.withParameters : expression
+        }
+        func identities(_ expressions: [Expression]) -> Set<Expression> { Set(expressions.map(identity)) }
+        gates = identities(request.gates)
         steps = request.steps.map { step -> Step in
             switch step {
-            case .elements(let array, let filters):
-                .elements(array.withParameters, filters: Self.identities(filters))
+            case .elements(let array, let filters): .elements(identity(array), filters: identities(filters))
             case .lookup(let definition, let keys):
-                .lookup(LookupIdentity(definition), keys: keys.map { Self.identities($0) })
+                .lookup(LookupIdentity(definition), keys: keys.map(identities))
             }
         }
-        keys = request.keys.map { Self.identities($0) }
-    }
-
-    private static func identities(_ expressions: [Expression]) -> Set<Expression> {
-        Set(expressions.map(\.withParameters))
+        keys = request.keys.map(identities)
     }
 }
 

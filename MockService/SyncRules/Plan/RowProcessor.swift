@@ -48,6 +48,36 @@ package struct RowProcessor: Sendable, Hashable {
     }
 }
 
+extension RowProcessor {
+    /// What computes columns of its output, as editions 1 and 2 have them.
+    ///
+    /// - Parameter names: The columns; one that it does not have is NULL.
+    /// - Returns: A lookup without keys, which finds their values.
+    func values(of names: [ExactText]) -> LookupDefinition {
+        LookupDefinition(
+            name: ExactText(""), table: table, expansions: expansions, filters: filters, keys: [],
+            outputs: names.map { value(of: $0) ?? .literal(.null) })
+    }
+
+    /// The value of a column: the last one of its name, but `*` gives way to one that is not NULL.
+    private func value(of name: ExactText) -> Expression? {
+        var value: Expression?
+        for output in outputs {
+            switch output {
+            case .column(let expression, let column): if column == name { value = expression }
+            case .allColumns:
+                let column = Expression.column(.row(0), name)
+                if let first = value {
+                    value = Expression.call(.ifnull, [first, column])
+                } else {
+                    value = column
+                }
+            }
+        }
+        return value
+    }
+}
+
 /// What `*`, columns of one name and keys that are NULL mean, by edition (service 6.4, 6.6).
 package struct OutputForm: OptionSet, Sendable, Hashable {
     /// The bits.

@@ -3,7 +3,7 @@ import PowerSyncWire
 /// What a configuration means, of whatever edition; equal plans make the service do the same.
 package struct SyncPlan: Sendable, Hashable {
     /// Raised when the same text comes to mean something else: it is hashed with the text, so all is replicated anew.
-    package static let format = 1
+    package static let format = 2
 
     /// The edition.
     package let edition: Int
@@ -18,7 +18,7 @@ package struct SyncPlan: Sendable, Hashable {
     /// The lookups that queriers use.
     package let lookups: [LookupDefinition]
     /// The events.
-    package let events: [EventPlan]
+    package internal(set) var events: [EventPlan]
 
     /// Makes a plan of its parts.
     package init(
@@ -74,8 +74,25 @@ package struct BucketSource: Sendable, Hashable {
     }
 }
 
+extension SyncPlan {
+    /// What sets write checkpoints of rows, in the order of the text.
+    package var writeCheckpointPayloads: [RowProcessor] {
+        events.filter(\.setsWriteCheckpoints).flatMap(\.payloads)
+    }
+
+    /// Whether rows set the write checkpoints that clients are told, instead of the service.
+    package var hasCustomWriteCheckpoints: Bool {
+        events.contains { $0.setsWriteCheckpoints && !$0.payloads.isEmpty }
+    }
+}
+
 /// What a configuration makes of rows beside buckets (service 7.9).
 package struct EventPlan: Sendable, Hashable {
+    /// The columns of a payload that sets a write checkpoint: whose it is, of which device, and its id.
+    package static let writeCheckpointColumns = ["user_id", "client_id", "checkpoint"].map { ExactText($0) }
+    /// The events of which rows set write checkpoints: counted by the backend, and named by the client (backend 5.2).
+    private static let ofWriteCheckpoints = ["write_checkpoints", "checkpoint_requests"].map { ExactText($0) }
+
     /// Its name, such as `write_checkpoints`.
     package let name: ExactText
     /// What makes payloads of rows; they have no keys.
@@ -86,4 +103,10 @@ package struct EventPlan: Sendable, Hashable {
         self.name = name
         self.payloads = payloads
     }
+
+    /// Whether rows set write checkpoints; any other event comes to nothing.
+    package var setsWriteCheckpoints: Bool { Self.setsWriteCheckpoints(name) }
+
+    /// Whether rows of an event of a name set write checkpoints.
+    static func setsWriteCheckpoints(_ name: ExactText) -> Bool { ofWriteCheckpoints.contains(name) }
 }

@@ -49,9 +49,14 @@ package struct TablePattern: Sendable, Hashable {
         self.name = name
     }
 
-    /// Whether a table is one of them.
+    /// Whether a table is one of them; one of Postgres itself is none of a wildcard (service 7.1).
     package func matches(tag: ExactText, schema: ExactText, name: ExactText) -> Bool {
-        self.tag.suffix(of: tag) != nil && self.schema.suffix(of: schema) != nil
+        if self.schema.isWildcard || self.name.isWildcard, Self.isOfPostgres(schema) { return false }
+        return self.tag.suffix(of: tag) != nil && self.schema.suffix(of: schema) != nil
             && self.name.suffix(of: name) != nil
+    }
+
+    private static func isOfPostgres(_ schema: ExactText) -> Bool {
+        schema.text.utf8.starts(with: "pg_".utf8) || schema == ExactText("information_schema")
     }
 }

@@ -10,6 +10,8 @@ struct CodeBuilder {
     private var operands: [Register] = []
     private var constants: [Slot] = []
     private var texts: [UInt8] = []
+    /// Where constants are that have bytes: a long one may stand in many places.
+    private var known: [ScalarValue: Int] = [:]
 
     /// Makes a builder for rows whose columns are at these places.
     init(options: CompatibilityOptions, places: [ExactText: Int]) {
@@ -50,9 +52,7 @@ struct CodeBuilder {
     /// Appends the instructions of an expression; returns where its value will be.
     mutating func compile(_ expression: Expression) -> Register {
         switch expression {
-        case .literal(let value):
-            constants.append(Slot(scalar: value, in: &texts))
-            return emit(.constant(constants.count - 1))
+        case .literal(let value): return emit(.constant(constant(value)))
         case .column(_, let name):
             return places[name].map { emit(.column($0)) } ?? compile(.literal(.null))
         case .element(.element(let loop), let part): return emit(.element(loop, part))
@@ -77,6 +77,17 @@ struct CodeBuilder {
             let first = compile(left)
             return emit(Self.instruction(expression, first, compile(right)))
         }
+    }
+
+    private mutating func constant(_ value: ScalarValue) -> Int {
+        switch value {
+        case .text, .blob:
+            if let place = known[value] { return place }
+            known[value] = constants.count
+        case .null, .integer, .wide, .real: break
+        }
+        constants.append(Slot(scalar: value, in: &texts))
+        return constants.count - 1
     }
 
     private static func instruction(_ expression: Expression, _ inner: Register) -> Instruction {

@@ -13,7 +13,8 @@ extension ExpressionRun {
         case .parameter(let parameter): return try inputs.parameter(parameter).sqlite
         case .request(let source): return try inputs.request(source).sqlite
         case .table(let fact, let input): return try inputs.table(fact, input).sqlite
-        case .call(let function, let arguments): return try sqliteCall(function, arguments, in: inputs)
+        case .call(let function, let arguments):
+            return try bounded(sqliteCall(function, arguments, in: inputs))
         case .cast(let type, let inner): return try value(of: inner, in: inputs).sqliteCast(to: type)
         case .not(let inner):
             return ScalarValue(truth: try value(of: inner, in: inputs).sqliteTruth.map { !$0 })
@@ -56,7 +57,7 @@ extension ExpressionRun {
         case .overlaps: return try JSONFunctions.overlaps(left.1, right.1)
         default:
             guard let one = left.1.sqliteText, let other = right.1.sqliteText else { return .null }
-            return ScalarValue(text: one + other)
+            return try joined(one, other)
         }
     }
 

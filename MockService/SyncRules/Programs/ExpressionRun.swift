@@ -2,10 +2,43 @@ import PowerSyncWire
 
 /// Computes expressions over values (service 6.12); row programs are held to it.
 package struct ExpressionRun: Sendable {
-    private let options: CompatibilityOptions
+    /// How many bytes a value may have that is computed; `hex` of `hex` of `hex` doubles it each time.
+    package static let byteLimit = 32 << 20
+
+    /// What of an older edition is kept.
+    let options: CompatibilityOptions
+    private var byteLimit = ExpressionRun.byteLimit
 
     /// Computes as the options of a configuration say.
     package init(options: CompatibilityOptions) { self.options = options }
+
+    /// The same for values that have no more bytes.
+    func limited(toBytes limit: Int) -> ExpressionRun {
+        var run = self
+        run.byteLimit = limit
+        return run
+    }
+
+    /// A value, if it is no longer than values may be.
+    func bounded(_ value: ScalarValue) throws(EvaluationError) -> ScalarValue {
+        switch value {
+        case .text(let text): try checkBytes(text.text.utf8.count)
+        case .blob(let bytes): try checkBytes(bytes.count)
+        case .null, .integer, .wide, .real: break
+        }
+        return value
+    }
+
+    /// Both texts as one.
+    func joined(_ left: String, _ right: String) throws(EvaluationError) -> ScalarValue {
+        try checkBytes(left.utf8.count + right.utf8.count)
+        return ScalarValue(text: left + right)
+    }
+
+    private func checkBytes(_ count: Int) throws(EvaluationError) {
+        guard count > byteLimit else { return }
+        throw EvaluationError(message: "A value is longer than \(byteLimit) bytes.")
+    }
 
     /// Whether the value of an expression counts as true.
     ///
@@ -38,7 +71,8 @@ package struct ExpressionRun: Sendable {
         case .parameter(let parameter): return try inputs.parameter(parameter)
         case .request(let source): return try inputs.request(source)
         case .table(let fact, let input): return try inputs.table(fact, input)
-        case .call(let function, let arguments): return try call(function, arguments, in: inputs)
+        case .call(let function, let arguments):
+            return try bounded(call(function, arguments, in: inputs))
         case .cast(let type, let inner): return try value(of: inner, in: inputs).cast(to: type)
         case .not(let inner): return ScalarValue(!(try holds(inner, in: inputs)))
         case .isNull(let inner): return ScalarValue(try value(of: inner, in: inputs).isNull)
@@ -75,7 +109,7 @@ package struct ExpressionRun: Sendable {
         case .overlaps: return try JSONFunctions.overlaps(left, right)
         default:
             guard let left = left.textForm, let right = right.textForm else { return .null }
-            return ScalarValue(text: left + right)
+            return try joined(left, right)
         }
     }
 

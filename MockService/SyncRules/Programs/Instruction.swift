@@ -54,8 +54,7 @@ package enum Instruction: Sendable, Hashable {
     case move(Register, to: Register)
     /// Ends the row, with the elements that loops are at, unless the value holds: it is in no bucket, nothing finds it.
     case require(Register)
-    /// Ends it unless the value can be part of a bucket's name: NULL and blobs cannot.
-    case requirePart(Register)
-    /// Ends it unless something can be found by the value: not by NULL, a blob, or what is not a number.
+    /// Ends it unless the value can be part of a bucket's name, and of a lookup's key: NULL, blobs and what is not a number
+    /// cannot.
     case requireKey(Register)
 }

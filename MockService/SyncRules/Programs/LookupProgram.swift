@@ -1,6 +1,7 @@
-/// What one lookup of a configuration makes of a row of one shape: by which keys it is found, and what is found.
+/// What one lookup of a configuration makes of a row of one shape: by which keys it is found, and what is found; or what a
+/// payload of an event does, without keys.
 package struct LookupProgram: Sendable {
-    /// Index into the plan's lookups.
+    /// Index into the plan's lookups, or payloads.
     package let definition: Int
     /// The instructions.
     package let code: RowCode

@@ -26,9 +26,12 @@ package struct TablePrograms: Sendable {
     package let rows: [RowProgram]
     /// Those of its lookups, in their order.
     package let lookups: [LookupProgram]
+    /// Those of the payloads that set write checkpoints, in their order: what each finds are the values of
+    /// `EventPlan.writeCheckpointColumns`.
+    package let writeCheckpoints: [LookupProgram]
 }
 
-/// Makes programs of a plan's processors and lookups for tables of a shape.
+/// Makes programs of a plan's processors, lookups and events for tables of a shape.
 package struct RowProgramCompiler {
     private let lowering: ExpressionLowering
     private var builder: CodeBuilder
@@ -64,7 +67,12 @@ package struct RowProgramCompiler {
         let lookups = plan.lookups.enumerated().filter { isRead($1.table) }.map { index, lookup in
             Self(lookup.table, shape, plan.options).program(lookup, definition: index)
         }
-        return TablePrograms(rows: rows, lookups: lookups)
+        let payloads = plan.writeCheckpointPayloads.enumerated().filter { isRead($1.table) }
+        let writeCheckpoints = payloads.map { index, payload in
+            let values = payload.values(of: EventPlan.writeCheckpointColumns)
+            return Self(payload.table, shape, plan.options).program(values, definition: index)
+        }
+        return TablePrograms(rows: rows, lookups: lookups, writeCheckpoints: writeCheckpoints)
     }
 
     /// Appends what decides where a row is: filters as soon as what they read is there, then the keys.
@@ -74,11 +82,9 @@ package struct RowProgramCompiler {
     ///   - filters: What must hold.
     ///   - keys: The values that it is found by.
     ///   - listsNull: Whether NULL is a key.
-    ///   - check: Ends the row if a value is no key.
     /// - Returns: Where the keys will be.
     private mutating func appendHead(
-        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression], listsNull: Bool = false,
-        check: (Register) -> Instruction
+        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression], listsNull: Bool = false
     ) -> [Register] {
         let lowered = filters.map { lowering.lowered($0, loops: expansions.count) }
         for depth in 0...expansions.count {
@@ -99,7 +105,7 @@ package struct RowProgramCompiler {
                 let isNull = builder.emit(.isNull(register))
                 builder.emit(.skipWhen(isNull, over: 1))
             }
-            builder.emit(check(register))
+            builder.emit(.requireKey(register))
             registers.append(register)
         }
         builder.endLoop()
@@ -108,7 +114,7 @@ package struct RowProgramCompiler {
 
     private func program(_ lookup: LookupDefinition, definition: Int) -> LookupProgram {
         var compiler = self
-        let keys = compiler.appendHead(lookup.expansions, lookup.filters, lookup.keys) { .requireKey($0) }
+        let keys = compiler.appendHead(lookup.expansions, lookup.filters, lookup.keys)
         let headCount = compiler.builder.instructions.count
         var outputs: [Register] = []
         for output in lookup.outputs {
@@ -167,8 +173,7 @@ extension RowProgramCompiler {
             var compiler = self.compiler
             let keys = compiler.appendHead(
                 processor.expansions, processor.filters, processor.keys,
-                listsNull: processor.form.contains(.listsNull)
-            ) { .requirePart($0) }
+                listsNull: processor.form.contains(.listsNull))
             let headCount = compiler.builder.instructions.count
             let columns = compiler.columns(of: output)
             return RowProgram(
@@ -181,9 +186,13 @@ extension RowProgramCompiler {
     /// Appends what computes the columns of the client's table; returns these in order.
     private mutating func columns(of output: Draft.Output) -> [RowMembers.Column] {
         var columns: [RowMembers.Column] = []
-        for item in output.outputs {
+        // Of several `*` the first one says where columns are, and the last one what they are.
+        let first = output.outputs.firstIndex(of: .allColumns)
+        let last = output.outputs.lastIndex(of: .allColumns)
+        for (index, item) in output.outputs.enumerated() {
             switch item {
             case .allColumns:
+                if index != first, index != last { continue }
                 for (place, name) in lowering.shape.columns.enumerated() {
                     let isHidden =
                         output.form.contains(.skipsUnderscores) && name.text.utf8.first == UInt8(ascii: "_")

@@ -55,7 +55,7 @@ extension RowProgramRun {
         case .overlaps(let left, let right):
             value = try JSONFunctions.overlaps(scalar(left, arena), scalar(right, arena))
         case .column, .constant, .element, .isNull, .skipUnless, .skipWhen, .jump, .move, .require,
-            .requirePart, .requireKey:
+            .requireKey:
             preconditionFailure("This instruction is never left.")
         }
         return Slot(scalar: value, in: &arena)

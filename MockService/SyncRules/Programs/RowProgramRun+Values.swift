@@ -29,7 +29,7 @@ extension RowProgramRun {
         case .overlaps(let left, let right):
             value = try JSONFunctions.overlaps(scalar(left, arena), scalar(right, arena))
         case .column, .constant, .element, .compare, .isSame, .isTrue, .not, .isNull, .and, .or, .between,
-            .oneOf, .skipUnless, .skipWhen, .jump, .move, .require, .requirePart, .requireKey:
+            .oneOf, .skipUnless, .skipWhen, .jump, .move, .require, .requireKey:
             preconditionFailure("This instruction is never left.")
         }
         return Slot(scalar: value, in: &arena)

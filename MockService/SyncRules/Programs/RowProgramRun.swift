@@ -17,6 +17,8 @@ package struct RowProgramRun: Sendable {
     package static let elementLimit = 100_000
     /// How many bytes a program may make for one row.
     package static let byteLimit = 64 << 20
+    /// How many bytes a program may look at for one row: one element after the other may look at a value of megabytes.
+    package static let workLimit = 256 << 20
 
     /// The element of a `json_each`.
     private struct Element {
@@ -40,6 +42,8 @@ package struct RowProgramRun: Sendable {
     private var levels: [Level] = []
     /// How many elements the program has looked at.
     private var elementCount = 0
+    /// How many bytes the program has looked at; an instruction counts as a few.
+    private var work = 0
     /// Where bytes begin that the program makes.
     private var floor = 0
     /// Whether what was made for an element stays when the next one comes.
@@ -65,6 +69,7 @@ package struct RowProgramRun: Sendable {
             registers += Array(repeating: Slot.null, count: code.instructions.count - registers.count)
         }
         floor = arena.count
+        work = 0
         guard !code.loops.isEmpty else {
             return try compute(0..<code.headCount, of: code, slots, in: &arena, texts)
         }
@@ -139,14 +144,20 @@ package struct RowProgramRun: Sendable {
         of program: LookupProgram, _ slots: [Slot], in arena: inout [UInt8], texts: Int
     ) throws(EvaluationError) -> [LookupEntry]? {
         var entries: [LookupEntry] = []
+        var bytes = 0
         let range = program.code.headCount..<program.code.instructions.count
         var outcome = try start(program.code, slots, in: &arena, texts: texts, keepsBytes: true)
         while outcome == .inside {
             outcome = try compute(range, of: program.code, slots, in: &arena, texts)
             guard outcome == .inside else { break }
-            entries.append(
-                LookupEntry(
-                    key: program.keys.map { registers[$0] }, outputs: program.outputs.map { registers[$0] }))
+            let entry = LookupEntry(
+                key: program.keys.map { registers[$0] }, outputs: program.outputs.map { registers[$0] })
+            entries.append(entry)
+            // What is stored has them all: each of many elements may be found with a value of megabytes.
+            bytes += (entry.key + entry.outputs).reduce(0) { $0 + $1.byteCount }
+            guard bytes <= Self.byteLimit else {
+                throw EvaluationError(message: "What one row is found by is longer than 64 MiB.")
+            }
             outcome = try next(program.code, slots, in: &arena, texts: texts)
         }
         return outcome == .waiting ? nil : entries
@@ -172,6 +183,8 @@ package struct RowProgramRun: Sendable {
     private mutating func begin(
         _ loop: RowCode.Loop, of code: RowCode, in arena: inout [UInt8]
     ) throws(EvaluationError) {
+        // Of an array that is walked for each element of another one, though it has no elements.
+        try spend(registers[loop.argument].byteCount)
         let list = registers[loop.argument].scalar(in: arena)
         let found = try JSONElements(options: code.options).elements(of: list)
         elementCount += found.count
@@ -188,6 +201,14 @@ package struct RowProgramRun: Sendable {
         }
         try checkBytes(arena)
         levels.append(Level(range: start..<elements.count, place: start - 1, mark: arena.count))
+    }
+
+    /// Counts bytes that are looked at.
+    private mutating func spend(_ bytes: Int) throws(EvaluationError) {
+        work += bytes
+        guard work <= Self.workLimit else {
+            throw EvaluationError(message: "To compute this for one row, more than 256 MiB are to be read.")
+        }
     }
 
     /// Bounds what a program makes for a row.
@@ -207,12 +228,14 @@ extension RowProgramRun {
         _ instructions: Range<Int>, of code: RowCode, _ slots: [Slot], in arena: inout [UInt8], _ texts: Int
     ) throws(EvaluationError) -> Outcome {
         var index = instructions.lowerBound
+        try spend(4 * instructions.count)
         while true {
             if let outcome = try advance(&index, to: instructions.upperBound, of: code, slots, arena, texts) {
                 return outcome
             }
             // It needs values with bytes of their own, or makes new bytes.
             let instruction = code.instructions[index]
+            try spend(cost(of: instruction, in: code))
             if code.options.engine == .sqlite {
                 registers[index] = try sqliteValue(of: instruction, in: code, &arena)
             } else {
@@ -243,37 +266,42 @@ extension RowProgramRun {
                 let slot = part == .key ? element.key : element.value
                 registers[index] = isStandard ? slot : slot.sqlite(in: arena)
             case .require(let condition):
-                guard holds(condition, isStandard, in: arena) else { return .outside }
-            case .requirePart(let key):
-                if registers[key].kind == .null || registers[key].kind == .blob { return .outside }
+                guard try holds(condition, isStandard, in: arena) else { return .outside }
             case .requireKey(let key):
                 guard registers[key].isKey else { return .outside }
             case .skipUnless(let condition, let count):
-                if !holds(condition, isStandard, in: arena) { index += count }
+                if !(try holds(condition, isStandard, in: arena)) { index += count }
             case .skipWhen(let condition, let count):
-                if holds(condition, isStandard, in: arena) { index += count }
+                if try holds(condition, isStandard, in: arena) { index += count }
             case .jump(let count): index += count
             case .move(let register, let target): registers[target] = registers[register]
             case .isNull(let inner): registers[index] = Slot(registers[inner].kind == .null)
             case .compare(let comparison, let left, let right) where isStandard:
-                let order = try Slot.compare(registers[left], registers[right], in: arena)
+                let order = try compared(registers[left], registers[right], in: arena)
                 registers[index] = order.map { Slot(comparison.holds($0)) } ?? .null
             case .not(let inner) where isStandard:
-                registers[index] = Slot(!registers[inner].holds(in: arena))
+                let holds = try holds(inner, isStandard, in: arena)
+                registers[index] = Slot(!holds)
             case .and(let left, let right) where isStandard:
-                registers[index] = Slot(
-                    registers[left].holds(in: arena) && registers[right].holds(in: arena))
+                let first = try holds(left, isStandard, in: arena)
+                let second = try holds(right, isStandard, in: arena)
+                registers[index] = Slot(first && second)
             case .or(let left, let right) where isStandard:
-                registers[index] = Slot(
-                    registers[left].holds(in: arena) || registers[right].holds(in: arena))
+                let first = try holds(left, isStandard, in: arena)
+                let second = try holds(right, isStandard, in: arena)
+                registers[index] = Slot(first || second)
             case .isSame(let left, let right) where isStandard:
-                registers[index] = Slot(try isSame(registers[left], registers[right], in: arena))
+                let isSame = try isSame(registers[left], registers[right], in: arena)
+                registers[index] = Slot(isSame)
             case .isTrue(let inner, let isTrue) where isStandard:
-                registers[index] = Slot(try isSame(registers[inner], Slot(isTrue), in: arena))
+                let isSame = try isSame(registers[inner], Slot(isTrue), in: arena)
+                registers[index] = Slot(isSame)
             case .between(let first) where isStandard:
-                registers[index] = try between(first, of: code, in: arena)
+                let value = try between(first, of: code, in: arena)
+                registers[index] = value
             case .oneOf(let first, let count) where isStandard:
-                registers[index] = try oneOf(first, count, of: code, in: arena)
+                let value = try oneOf(first, count, of: code, in: arena)
+                registers[index] = value
             case .arithmetic(let arithmetic, let left, let right) where isStandard:
                 guard let result = Self.integer(arithmetic, registers[left], registers[right]) else {
                     return nil
@@ -287,30 +315,42 @@ extension RowProgramRun {
     }
 
     /// Whether the value of a register counts as true.
-    private func holds(_ register: Register, _ isStandard: Bool, in arena: [UInt8]) -> Bool {
+    private mutating func holds(
+        _ register: Register, _ isStandard: Bool, in arena: [UInt8]
+    ) throws(EvaluationError) -> Bool {
         let slot = registers[register]
+        try spend(slot.byteCount)
         if isStandard || (slot.kind != .text && slot.kind != .blob) { return slot.holds(in: arena) }
         return slot.scalar(in: arena).sqliteTruth ?? false
     }
 
-    private func isSame(_ left: Slot, _ right: Slot, in arena: [UInt8]) throws(EvaluationError) -> Bool {
-        guard let order = try Slot.compare(left, right, in: arena) else {
+    private mutating func compared(
+        _ left: Slot, _ right: Slot, in arena: [UInt8]
+    ) throws(EvaluationError) -> ScalarOrder? {
+        try spend(min(left.byteCount, right.byteCount))
+        return try Slot.compare(left, right, in: arena)
+    }
+
+    private mutating func isSame(
+        _ left: Slot, _ right: Slot, in arena: [UInt8]
+    ) throws(EvaluationError) -> Bool {
+        guard let order = try compared(left, right, in: arena) else {
             return left.kind == .null && right.kind == .null
         }
         return order == .same
     }
 
-    private func between(
+    private mutating func between(
         _ first: Int, of code: RowCode, in arena: [UInt8]
     ) throws(EvaluationError) -> Slot {
         let value = registers[code.operands[first]]
-        guard let low = try Slot.compare(value, registers[code.operands[first + 1]], in: arena),
-            let high = try Slot.compare(value, registers[code.operands[first + 2]], in: arena)
+        guard let low = try compared(value, registers[code.operands[first + 1]], in: arena),
+            let high = try compared(value, registers[code.operands[first + 2]], in: arena)
         else { return .null }
         return Slot(Comparison.greaterOrEqual.holds(low) && Comparison.lessOrEqual.holds(high))
     }
 
-    private func oneOf(
+    private mutating func oneOf(
         _ first: Int, _ count: Int, of code: RowCode, in arena: [UInt8]
     ) throws(EvaluationError) -> Slot {
         let value = registers[code.operands[first]]
@@ -318,13 +358,36 @@ extension RowProgramRun {
         if value.kind == .null { return .null }
         var hasNull = false
         for place in first + 1..<first + count {
-            guard let order = try Slot.compare(value, registers[code.operands[place]], in: arena) else {
+            guard let order = try compared(value, registers[code.operands[place]], in: arena) else {
                 hasNull = true
                 continue
             }
             if order == .same { return Slot(true) }
         }
         return hasNull ? .null : Slot(false)
+    }
+
+    /// About how many bytes an instruction looks at.
+    private func cost(of instruction: Instruction, in code: RowCode) -> Int {
+        switch instruction {
+        case .concat(let left, let right), .member(let left, let right, _), .compare(_, let left, let right),
+            .isSame(let left, let right), .and(let left, let right), .or(let left, let right),
+            .contains(let left, let right), .overlaps(let left, let right):
+            return registers[left].byteCount + registers[right].byteCount
+        case .arithmetic(_, let left, let right):
+            let (one, other) = (registers[left].byteCount, registers[right].byteCount)
+            // A product of long integers costs that of their lengths.
+            let digits = (min(one, LongInteger.digitLimit), min(other, LongInteger.digitLimit))
+            return one + other + (digits.0 * digits.1) >> 8
+        case .cast(_, let inner), .not(let inner), .isTrue(let inner, _): return registers[inner].byteCount
+        case .call(_, let first, let count), .oneOf(let first, let count):
+            return code.operands[first..<first + count].reduce(0) { $0 + registers[$1].byteCount }
+        case .between(let first):
+            return code.operands[first..<first + 3].reduce(0) { $0 + registers[$1].byteCount }
+        case .column, .constant, .element, .isNull, .skipUnless, .skipWhen, .jump, .move, .require,
+            .requireKey:
+            return 0
+        }
     }
 
     /// What two integers come to within 64 bits; nil for all else.
@@ -342,6 +405,14 @@ extension RowProgramRun {
 }
 
 extension Slot {
+    /// How many bytes a text, a blob or a long integer has.
+    fileprivate var byteCount: Int {
+        switch kind {
+        case .text, .blob, .wide: range.count
+        case .null, .integer, .real, .missing: 0
+        }
+    }
+
     /// Whether something can be found by it.
     fileprivate var isKey: Bool {
         switch kind {

@@ -19,11 +19,13 @@ package enum RowTextWriter {
     ) {
         bytes.append(UInt8(ascii: "{"))
         var isFirst = true
+        // What columns of one name come to is looked for once, however many there are.
+        var known: [Int: (first: Int?, value: Slot?)] = [:]
         // In the buffers: a slice of an array would count a reference for each member.
         program.names.withUnsafeBufferPointer { names in
             arena.withUnsafeBufferPointer { arena in
                 for index in program.members.indices {
-                    guard let value = member(index, of: program, run, slots) else { continue }
+                    guard let value = member(index, of: program, run, slots, &known) else { continue }
                     if !isFirst { bytes.append(UInt8(ascii: ",")) }
                     isFirst = false
                     let name = program.members[index].name
@@ -37,15 +39,21 @@ package enum RowTextWriter {
 
     /// What the data text has in the place of a member; nil if it has nothing there.
     private static func member(
-        _ index: Int, of program: RowProgram, _ run: RowProgramRun, _ slots: [Slot]
+        _ index: Int, of program: RowProgram, _ run: RowProgramRun, _ slots: [Slot],
+        _ known: inout [Int: (first: Int?, value: Slot?)]
     ) -> Slot? {
         let member = program.members[index]
         if member.twins.isEmpty {
             let value = run.value(of: member.value, slots)
             return value.kind == .blob ? nil : value
         }
-        let shown = shown(member.twins, of: program, run, slots)
-        return shown.first == index ? shown.value : nil
+        let group = member.twins.lowerBound
+        if known[group] == nil {
+            let shown = shown(member.twins, of: program, run, slots)
+            known[group] = (shown.first, shown.value)
+        }
+        guard let shown = known[group], shown.first == index else { return nil }
+        return shown.value
     }
 
     /// What members of one name come to.
@@ -110,6 +118,8 @@ package enum RowTextWriter {
         switch value.kind {
         case .text: arena.withUnsafeBufferPointer { appendJSON(value, in: $0, to: &bytes) }
         case .null: bytes.append(contentsOf: "null".utf8)
+        // What is no number has no name (`requireKey`).
+        case .real: bytes.append(contentsOf: (BucketSpelling.text(value.real) ?? "null").utf8)
         default: appendText(value, in: arena, to: &bytes)
         }
     }

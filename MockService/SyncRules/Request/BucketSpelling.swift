@@ -24,9 +24,18 @@ package enum BucketSpelling {
         case .blob: nil
         case .integer(let integer): String(integer)
         case .wide(let integer): integer.digits.text
-        case .real(let real): NumberText.normalized(real)
+        case .real(let real): self.text(real)
         case .text(let text): JSON.quoted(text.text)
         }
+    }
+
+    /// A double as it stands in a name: a whole one as the integer that it equals, with all digits.
+    ///
+    /// - Parameter real: The double.
+    /// - Returns: The text; nil for what is no number, which equals nothing, itself included.
+    static func text(_ real: Double) -> String? {
+        if real.isNaN { return nil }
+        return WideInteger(wholeNumber: real)?.digits.text ?? NumberText.normalized(real)
     }
 }
 

@@ -51,15 +51,42 @@ extension ExpressionRun {
     ///   - request: The request without a subscription.
     /// - Returns: The expression; a part without a value stays, for it has none for each subscription.
     func folding(_ expression: Expression, _ request: RequestSlots) -> Expression {
+        let result = folded(expression, request)
+        // Nothing is compared with all of it.
+        if hasAffinity(result), case .cast(_, let inner) = result, inner.isLiteral { return inner }
+        return result
+    }
+
+    private func folded(_ expression: Expression, _ request: RequestSlots) -> Expression {
         switch expression {
         case .literal, .column, .element, .table, .request(.subscription): return expression
         case .parameter(let parameter) where parameter.source == .subscription: return expression
         default: break
         }
-        let result = expression.with(expression.children.map { folding($0, request) })
-        guard result.children.allSatisfy(\.isLiteral) else { return result }
+        // To write all of a source and read it again for each of its members would cost its length for each.
+        if case .member(.request(let source), let key, let form) = expression, source != .subscription,
+            options.engine == .standard, case .literal(let name) = folded(key, request)
+        {
+            return .literal(json.member(of: request.document(source), name, form))
+        }
+        let result = expression.with(expression.children.map { folded($0, request) })
+        guard result.children.allSatisfy(isKnown) else { return result }
         // What has no value is told to each subscription.
         let known = try? value(of: result, in: TupleInputs(slots: request, tuple: []))
-        return known.map { Expression.literal($0) } ?? result
+        guard let known else { return result }
+        // A value that is of the type already is what its CAST gives.
+        if hasAffinity(result), case .cast(let type, _) = result { return .cast(type, .literal(known)) }
+        return .literal(known)
+    }
+
+    private func isKnown(_ expression: Expression) -> Bool {
+        if hasAffinity(expression), case .cast(_, let inner) = expression { return inner.isLiteral }
+        return expression.isLiteral
+    }
+
+    /// Whether a comparison in the SQLite engine takes the other side by what the expression is, so that its value alone
+    /// does not do.
+    private func hasAffinity(_ expression: Expression) -> Bool {
+        if case .cast = expression { options.engine == .sqlite } else { false }
     }
 }

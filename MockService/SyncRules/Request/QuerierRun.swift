@@ -34,7 +34,7 @@ struct QuerierRun: Sendable {
     private(set) var bytes = 0
     private let querier: SharedQuerier
     private let request: RequestSlots
-    /// For each stage its elements; none for one of a lookup.
+    /// For each stage its elements; none for one of a lookup, and for one whose array other stages find.
     private let elements: [[JSONElements.Element]]
     private var tuples = [QuerierTuple()]
     private var step = 0
@@ -88,7 +88,7 @@ struct QuerierRun: Sendable {
         case .elements(.own(let list), _):
             let value = try evaluator.value(of: list, in: inputs)
             return try JSONElements(options: querier.options).elements(of: value)
-        case .lookup: return []
+        case .elements(.nested, _), .lookup: return []
         }
     }
 
@@ -117,9 +117,14 @@ struct QuerierRun: Sendable {
             while case .ready = state {
                 guard step < querier.steps.count else {
                     state = try names(evaluator, limits)
+                    // There may be a hundred thousand, and a session keeps its runs.
+                    tuples = []
+                    keys = []
                     return
                 }
                 switch querier.steps[step] {
+                case .elements(.nested(let list), let filters):
+                    try walk(list, filters, evaluator, limits)
                 case .elements(_, let filters):
                     let parts = elements[step].map { TuplePart.element($0) }
                     try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, limits)
@@ -162,6 +167,35 @@ struct QuerierRun: Sendable {
         } catch {
             fail(error)
         }
+    }
+
+    /// Multiplies each tuple by the elements of a value that is made of what it has found, and goes to the next stage.
+    ///
+    /// A value that several tuples have is read once.
+    private mutating func walk(
+        _ list: Expression, _ filters: [Expression], _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) throws(EvaluationError) {
+        var places: [ScalarValue: Int] = [:]
+        var parts: [[TuplePart]] = []
+        var choice: [Int] = []
+        for tuple in tuples {
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
+            let value = try evaluator.value(of: list, in: inputs)
+            if let place = places[value] {
+                choice.append(place)
+                continue
+            }
+            let found = try JSONElements(options: querier.options).elements(of: value)
+            results += found.count
+            guard results <= limits.results else {
+                state = .refused(limits.tooManyResults)
+                return
+            }
+            places[value] = parts.count
+            choice.append(parts.count)
+            parts.append(found.map { TuplePart.element($0) })
+        }
+        try multiply(filters, choice, parts, evaluator, limits)
     }
 
     /// Makes of each tuple one for each of its parts for which the filters hold, and goes to the next stage.

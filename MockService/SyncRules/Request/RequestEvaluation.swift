@@ -14,8 +14,12 @@ package struct RequestEvaluation: Sendable {
     private var results = 0
     /// Bytes of all runs.
     private var bytes = 0
+    /// Keys that all runs have read.
+    private var keys = 0
     /// Why the request cannot be answered at all.
     private var refusal: RequestError?
+    /// Indexes into the plan's streams of those that the request has, in their order.
+    package private(set) var streams: [Int] = []
 
     /// Takes a request; what no lookup changes is computed here, once.
     ///
@@ -40,6 +44,7 @@ package struct RequestEvaluation: Sendable {
             let isAlpha = plan.edition < 3 && !stream.isLegacy
             let isDefault = stream.isDefault && (includesDefaults || (isAlpha && !own.isEmpty))
             guard isDefault || !own.isEmpty else { continue }
+            streams.append(index)
             let queriers = stream.queriers.map { querier in
                 (SharedQuerier(querier, of: plan, evaluator, shared), querier.priority ?? stream.priority)
             }
@@ -70,6 +75,10 @@ package struct RequestEvaluation: Sendable {
         bytes += run.bytes
         runs.append(run)
         refusal = objection(to: run)
+        // Each is kept, also before it has looked anything up.
+        if refusal == nil, runs.count > limits.keys {
+            refusal = RequestError(message: limits.tooManyReads)
+        }
     }
 
     /// What is wrong with a request that has come to this run.
@@ -81,8 +90,12 @@ package struct RequestEvaluation: Sendable {
             return RequestError(message: limits.tooManyResults, details: details())
         }
         if bytes > limits.nameBytes { return RequestError(message: limits.tooManyBytes) }
+        if keys > limits.keys { return RequestError(message: limits.tooManyReads) }
         return nil
     }
+
+    /// Whether the request alone decides: no lookup changes what it comes to.
+    package var isStatic: Bool { runs.allSatisfy(\.isStatic) }
 
     /// All rows that were asked for since the beginning, keys without rows included.
     package var used: Set<LookupRead> {
@@ -138,9 +151,11 @@ package struct RequestEvaluation: Sendable {
     private mutating func change(_ index: Int, _ body: (inout QuerierRun) -> Void) {
         results -= runs[index].results
         bytes -= runs[index].bytes
+        keys -= runs[index].used.count
         body(&runs[index])
         results += runs[index].results
         bytes += runs[index].bytes
+        keys += runs[index].used.count
     }
 
     /// The buckets of runs that are all at their end.
@@ -164,6 +179,7 @@ package struct RequestEvaluation: Sendable {
                 buckets[place].allReasons.append(run.reason)
                 // What a lookup finds has the reasons and the priority of lookups alone (3.6).
                 if run.isStatic, lookedUp.contains(name) { continue }
+                if buckets[place].reasons.isEmpty { buckets[place].stream = run.stream }
                 buckets[place].priority = min(buckets[place].priority, run.priority)
                 buckets[place].reasons.append(run.reason)
             }
@@ -174,8 +190,8 @@ package struct RequestEvaluation: Sendable {
         return Resolution(
             buckets: buckets.map {
                 Resolution.Bucket(
-                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons,
-                    allReasons: $0.allReasons)
+                    name: $0.name, source: $0.source, stream: $0.stream, priority: $0.priority,
+                    reasons: $0.reasons, allReasons: $0.allReasons)
             }, failures: failures)
     }
 
@@ -183,6 +199,7 @@ package struct RequestEvaluation: Sendable {
     private struct Found {
         let name: ExactText
         let source: Int
+        var stream = 0
         var priority = Int.max
         var reasons: [Resolution.Reason] = []
         var allReasons: [Resolution.Reason] = []

@@ -7,6 +7,10 @@ package struct RequestLimits: Sendable, Hashable {
     /// Bytes of all names and keys, those that were made in several ways counted as often, and of failures.
     package var nameBytes: Int
 
+    /// Keys of lookups that a request may read and be told of, and queriers that may be run for its subscriptions: whatever
+    /// these find, each takes memory as long as the stream.
+    package var keys: Int { 10 * results }
+
     /// Combinations of rows and elements that one querier may look at.
     package var tuples: Int { 100 * results }
 
@@ -27,6 +31,9 @@ extension RequestLimits {
 
     /// What is said of more buckets.
     func tooManyBuckets(_ count: Int) -> String { "Too many buckets: \(count) (limit of \(buckets))" }
+
+    /// What is said of more keys of all reads, or of more queriers for subscriptions.
+    var tooManyReads: String { "Too many parameter queries (limit of \(keys))" }
 
     /// What is said of more keys of one read.
     func tooManyKeys(_ count: Int) -> String {

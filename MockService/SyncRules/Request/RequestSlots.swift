@@ -55,8 +55,13 @@ package struct RequestSlots: Sendable {
 
     /// All of a source as JSON text; numbers of a token as doubles, which the real service reads them as.
     package func text(of source: RequestParameter.Source) -> ScalarValue {
+        ScalarValue(text: document(source).text)
+    }
+
+    /// All of a source; numbers of a token as doubles.
+    func document(_ source: RequestParameter.Source) -> JSON {
         let json = self.source(source).json
-        return ScalarValue(text: (source == .auth ? Self.withReals(json) : json).text)
+        return source == .auth ? Self.withReals(json) : json
     }
 
     private func source(_ source: RequestParameter.Source) -> Source {

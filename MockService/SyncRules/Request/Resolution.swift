@@ -16,6 +16,8 @@ package struct Resolution: Sendable, Hashable {
         package let name: ExactText
         /// Index into the plan's sources.
         package let source: Int
+        /// Index into the plan's streams of the first one that names it.
+        package let stream: Int
         /// 0 to 3, 0 is the most urgent.
         package let priority: Int
         /// Why it is there, one for each way, in order.
@@ -25,10 +27,12 @@ package struct Resolution: Sendable, Hashable {
 
         /// Makes a bucket of its fields; all reasons are those that clients are told unless they are said.
         package init(
-            name: ExactText, source: Int, priority: Int, reasons: [Reason], allReasons: [Reason]? = nil
+            name: ExactText, source: Int, stream: Int = 0, priority: Int, reasons: [Reason],
+            allReasons: [Reason]? = nil
         ) {
             self.name = name
             self.source = source
+            self.stream = stream
             self.priority = priority
             self.reasons = reasons
             self.allReasons = allReasons ?? reasons

@@ -11,6 +11,8 @@ struct SharedQuerier: Sendable {
         case shared(Result<[JSONElements.Element], EvaluationError>)
         /// Those of a value that depends on the subscription.
         case own(Expression)
+        /// Those of a value that depends on what earlier stages have found.
+        case nested(Expression)
     }
 
     /// A stage.
@@ -115,7 +117,9 @@ struct SharedQuerier: Sendable {
     }
 
     private static func elements(_ list: Expression, _ options: CompatibilityOptions) -> Elements {
-        guard case .literal(let value) = list else { return .own(list) }
+        guard case .literal(let value) = list else {
+            return list.inputs.isSubset(of: [.request]) ? .own(list) : .nested(list)
+        }
         do throws(EvaluationError) {
             return .shared(.success(try JSONElements(options: options).elements(of: value)))
         } catch {

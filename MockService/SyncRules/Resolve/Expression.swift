@@ -2,7 +2,7 @@ import PowerSyncWire
 
 /// An expression with its names looked up, without places: equal ones mean the same (service 6.12).
 ///
-/// No expression is nested deeper than `SyntaxLimits.depth`, so all that walks one may recurse.
+/// No expression is nested deeper than `SyntaxLimits.resolvedDepth`, so all that walks one may recurse.
 package indirect enum Expression: Sendable, Hashable {
     /// A constant.
     case literal(ScalarValue)
@@ -90,6 +90,21 @@ package indirect enum Expression: Sendable, Hashable {
         collect(into: &inputs)
         return inputs
     }
+
+    /// How many expressions it is made of, itself included, and how many levels they have; a long text counts as more.
+    var extent: (size: Int, depth: Int) {
+        var (size, depth) = (1, 0)
+        if case .literal(.text(let text)) = self { size += Self.weight(of: text.text) }
+        for child in children {
+            let inner = child.extent
+            size += inner.size
+            depth = max(depth, inner.depth)
+        }
+        return (size, depth + 1)
+    }
+
+    /// As how many expressions more a text counts, so that none is copied as often as there may be expressions.
+    static func weight(of text: String) -> Int { text.utf8.count / 1_024 }
 
     private func collect(into inputs: inout InputSet) {
         switch self {

@@ -17,7 +17,7 @@ extension QueryResolver {
         if let fact = TableFact(function: name), let relation = scope.relation(schema.text) {
             return self.fact(fact, relation, call, at: range)
         }
-        tell(.invalidFunctionSchema, at: call.nameRange)
+        tell(.invalidFunctionSchema, at: call.nameRange, hint: Hint.call(schema.text, name))
         return invalid(range)
     }
 
@@ -70,7 +70,8 @@ extension QueryResolver {
             }
             return Located(value, at: site(range), references: [reference] + path.references)
         default:
-            tell(.unknownRequestFunction, at: call.nameRange)
+            let schema = ExactText(source.rawValue)
+            tell(.unknownRequestFunction, at: call.nameRange, hint: Hint.call(schema, name))
             return invalid(range)
         }
     }

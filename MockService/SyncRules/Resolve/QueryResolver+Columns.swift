@@ -52,10 +52,13 @@ extension QueryResolver {
     private mutating func addAll(of relation: Relation, at range: Range<Int>, to result: inout Result) {
         switch relation.content {
         case .row(let input, _, _):
+            guard takesNodes() else { return }
             if takes([Reference(input, at: site(range))], &result) { result.outputs.append(.allColumns) }
         case .elements: tell(.listInColumn, at: range)
         case .columns(let columns):
-            for column in columns.all { add(column.value, column.name, to: &result) }
+            for column in columns.all where takesNodes(columns.extent(of: column.name).size) {
+                add(column.value, column.name, to: &result)
+            }
         }
     }
 

@@ -4,10 +4,14 @@ import PowerSyncWire
 extension QueryResolver {
     /// Resolves a condition.
     mutating func condition(_ syntax: ExpressionSyntax, in scope: Scope) -> Condition {
+        level += 1
+        defer { level -= 1 }
+        guard takesLevels(0) else { return .value(invalid(syntax.range)) }
         switch syntax.content {
         case .and(let all): return .and(conditions(all, in: scope))
         case .or(let all): return .or(conditions(all, in: scope))
-        case .unary(.not, let inner): return .not(condition(inner, in: scope))
+        case .unary(.not, let inner):
+            return .not(within(nesting.negated) { $0.condition(inner, in: scope) })
         case .binary(.equal, let left, let right): return equal(left, right, at: syntax.range, in: scope)
         case .binary(.notEqual, let left, let right):
             return .not(equal(left, right, at: syntax.range, in: scope))
@@ -56,16 +60,29 @@ extension QueryResolver {
             let one = Expression.oneOf(value.expression, others.map(\.expression))
             return .value(made(isNegated ? .not(one) : one, of: [value] + others, at: range))
         case .subquery(let select):
-            let match = matched(value, selected(select, in: scope), at: range)
+            let inner = within(isNegated ? nesting.negated : nesting) { $0.selected(select, in: scope) }
+            let match = matched(value, inner, at: range)
             return isNegated ? .not(match) : match
         case .column(nil, let name) where commonTable(name) != nil:
-            let match = matched(value, onlyColumn(of: name), at: range)
+            let inner = within(isNegated ? nesting.negated : nesting) { $0.onlyColumn(of: name) }
+            let match = matched(value, inner, at: range)
             return isNegated ? .not(match) : match
         default:
             let list = expression(right, in: scope)
+            tellNoArray(list, at: right.range)
             guard isNegated else { return .equal(value, elements(of: list), site(range)) }
             let contains = Expression.contains(list: list.expression, value.expression)
             return .value(made(.not(contains), of: [value, list], at: range))
+        }
+    }
+
+    /// Warns of a constant behind IN that has no elements, of which the real service says nothing: `IN ('open')`.
+    private mutating func tellNoArray(_ list: Located, at range: Range<Int>) {
+        guard case .literal(let value) = list.expression, !value.isNull else { return }
+        let elements = JSONElements(options: CompatibilityOptions(edition: 3))
+        // That there is an error is the answer.
+        if (try? elements.elements(of: value)) == nil {
+            tellOurs(.listNotJSON, at: range, severity: .warning)
         }
     }
 

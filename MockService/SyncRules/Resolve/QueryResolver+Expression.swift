@@ -5,19 +5,28 @@ extension QueryResolver {
     /// Resolves an expression; in the place of what is wrong there is NULL.
     mutating func expression(_ syntax: ExpressionSyntax, in scope: Scope) -> Located {
         let range = syntax.range
-        guard takesNode() else { return invalid(range) }
+        level += 1
+        defer { level -= 1 }
+        guard takesNodes(), takesLevels(0) else { return invalid(range) }
         switch syntax.content {
         case .null: return Located(.literal(.null), at: site(range))
         case .bool(let holds): return Located(.literal(ScalarValue(holds)), at: site(range))
-        case .text(let text): return Located(.literal(ScalarValue(text: text)), at: site(range))
+        case .text(let text):
+            // A long one counts as more wherever a common table expression brings it.
+            guard takesNodes(Expression.weight(of: text)) else { return invalid(range) }
+            return Located(.literal(ScalarValue(text: text)), at: site(range))
         case .integer(let digits), .real(let digits):
+            guard digits.utf8.count <= LongInteger.digitLimit else {
+                tellOurs(.tooLarge, ["\(LongInteger.digitLimit) digits"], at: range)
+                return invalid(range)
+            }
             return Located(.literal(Self.number(digits)), at: site(range))
         case .column(let qualifier, let name): return column(qualifier, name, at: range, in: scope)
         case .call(let call): return self.call(call, at: range, in: scope)
         case .unary(.plus, let inner): return expression(inner, in: scope)
         case .and, .or, .unary(.not, _), .membership, .binary(.equal, _, _), .binary(.notEqual, _, _),
             .binary(.overlap, _, _):
-            let condition = condition(syntax, in: scope)
+            let condition = within(.value) { $0.condition(syntax, in: scope) }
             return Located(condition.expression, at: site(range), references: condition.references)
         case .binary(let operation, let left, let right):
             return binary(operation, left, right, at: range, in: scope)
@@ -61,7 +70,8 @@ extension QueryResolver {
         case .star: tell(.starElsewhere, at: syntax.range)
         case .unary: tell(.minusUnsupported, at: syntax.range)
         case .parameter: tell(.sqlParameter, at: syntax.range)
-        case .subquery(let select): tell(.subqueryPosition, at: select.range)
+        case .subquery(let select): tell(.subqueryPosition, at: select.range, hint: Hint.subquery)
+        case .list: tell(.expressionUnsupported, at: syntax.range, hint: Hint.list)
         // As recorded it is taken for the name of a function.
         case .row: tell(.unknownFunction, at: syntax.range.lowerBound..<syntax.range.lowerBound + 3)
         default: tell(.expressionUnsupported, at: syntax.range)
@@ -100,6 +110,8 @@ extension QueryResolver {
                 tell(.columnNotInSubquery, at: range)
                 return invalid(range)
             }
+            let extent = columns.extent(of: name.text)
+            guard takesNodes(extent.size), takesLevels(extent.depth) else { return invalid(range) }
             // Messages about what it reads are placed where the inner query reads it, as recorded.
             return Located(value.expression, at: site(range), references: value.references)
         }
@@ -109,7 +121,9 @@ extension QueryResolver {
     mutating func relation(_ qualifier: NameSyntax?, at range: Range<Int>, in scope: Scope) -> Relation? {
         if let qualifier {
             let found = scope.relation(qualifier.text)
-            if found == nil { tell(.unknownSource, [qualifier.text.text], at: range) }
+            if found == nil {
+                tell(.unknownSource, [qualifier.text.text], at: range, hint: Hint.source(qualifier.text))
+            }
             return found
         }
         guard scope.own.count == 1 else {

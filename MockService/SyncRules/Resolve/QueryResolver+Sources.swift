@@ -9,7 +9,7 @@ extension QueryResolver {
     ///   - statement: Where its SELECT stands with its parentheses.
     ///   - body: Names and conditions of its SELECT.
     mutating func add(_ source: SourceSyntax, in statement: Range<Int>, to body: inout Body) {
-        guard takesNode() else { return }
+        guard takesNodes() else { return }
         let relation: Relation
         switch source.content {
         case .table(let schema, let name): relation = table(source, schema, name, &body)

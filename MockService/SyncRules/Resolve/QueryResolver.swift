@@ -12,6 +12,25 @@ struct QueryResolver {
         var conditions: [Condition] = []
     }
 
+    /// What a condition stands in.
+    enum Nesting {
+        /// AND and OR alone, or NOT of NOT.
+        case none
+        /// NOT.
+        case negation
+        /// A value, such as a CASE.
+        case value
+
+        /// What stands behind NOT there.
+        var negated: Nesting {
+            switch self {
+            case .none: .negation
+            case .negation: .none
+            case .value: .value
+            }
+        }
+    }
+
     /// What it is resolved with.
     let context: ResolverContext
     /// What was found wrong.
@@ -28,9 +47,14 @@ struct QueryResolver {
     private(set) var isInCommonTable: Bool
     /// Whether what is wrong is told already: of a common table expression that is inlined.
     private var isSilent = false
+    /// What the condition at hand stands in.
+    private(set) var nesting = Nesting.none
     private var rowCount = 0
     private var elementCount = 0
     private var nodeCount = 0
+    /// How many expressions and conditions stand around what is resolved.
+    var level = 0
+    private var isTooDeep = false
 
     /// Makes a resolver of a text.
     init(_ text: QueryText, _ context: ResolverContext, isInCommonTable: Bool = false) {
@@ -57,6 +81,13 @@ struct QueryResolver {
         note(Diagnostic(name, arguments, at: text.range(range), severity: severity, recorded: recorded))
     }
 
+    /// Notes something about a part of the text, with what may help.
+    mutating func tell(
+        _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, hint: String?
+    ) {
+        note(Diagnostic(name, arguments, at: text.range(range)).hinting(hint))
+    }
+
     /// Notes something about a place that may be in another text.
     mutating func note(_ diagnostic: Diagnostic) {
         if !isSilent { diagnostics.add(diagnostic) }
@@ -80,14 +111,28 @@ struct QueryResolver {
     /// Whether there is more in the query than it may have.
     private var isTooLarge: Bool { nodeCount > SyntaxLimits.nodes }
 
-    /// Counts an expression or a source; false if there are too many, which inlining makes possible.
-    mutating func takesNode() -> Bool {
-        nodeCount += 1
-        if nodeCount == SyntaxLimits.nodes + 1 {
+    /// Counts an expression or a source, or as many as a column of an inner query is made of; false if there are too
+    /// many, which inlining makes possible.
+    mutating func takesNodes(_ count: Int = 1) -> Bool {
+        let wasTooLarge = isTooLarge
+        nodeCount += count
+        if isTooLarge, !wasTooLarge {
             let limit = "\(SyntaxLimits.nodes) expressions"
             diagnostics.add(Diagnostic(.tooLarge, [limit], at: text.content, recorded: Recorded(.silent)))
         }
         return !isTooLarge
+    }
+
+    /// Whether so many levels may stand where the resolver is; the first that may not are told.
+    mutating func takesLevels(_ depth: Int) -> Bool {
+        guard level + depth > SyntaxLimits.resolvedDepth else { return true }
+        if !isTooDeep {
+            isTooDeep = true
+            let limit = "\(SyntaxLimits.resolvedDepth)"
+            diagnostics.add(
+                Diagnostic(.nestingTooDeep, [limit], at: text.content, recorded: Recorded(.silent)))
+        }
+        return false
     }
 
     // What values come from.
@@ -99,7 +144,10 @@ struct QueryResolver {
         let input = Input.row(rowCount)
         rowCount += 1
         types[input] = type
-        sources.append(ResolvedSource(input: input, content: .table(pattern), name: name, site: site(range)))
+        sources.append(
+            ResolvedSource(
+                input: input, content: .table(pattern), name: name, site: site(range),
+                isNested: nesting != .none))
         return input
     }
 
@@ -107,8 +155,19 @@ struct QueryResolver {
     mutating func addElements(_ value: Located, name: ExactText, at site: Site) -> Input {
         let input = Input.element(elementCount)
         elementCount += 1
-        sources.append(ResolvedSource(input: input, content: .elements(value), name: name, site: site))
+        sources.append(
+            ResolvedSource(
+                input: input, content: .elements(value), name: name, site: site, isNested: nesting != .none))
         return input
+    }
+
+    /// Does something in another nesting.
+    mutating func within<Result>(_ inner: Nesting, _ body: (inout QueryResolver) -> Result) -> Result {
+        let outer = nesting
+        nesting = inner
+        let result = body(&self)
+        nesting = outer
+        return result
     }
 
     /// The elements of an array as IN and `&&` read them.
@@ -155,6 +214,8 @@ struct QueryResolver {
             let found = name(of: item)
             if found == nil { tell(.unnamedColumn, at: range) }
             let value = expression(item.expression, in: scope)
+            // A column without a name is called as it is written.
+            guard found != nil || range.count < 1_024 || takesNodes(range.count / 1_024) else { continue }
             let title = found ?? sql(range)
             if !columns.add(title, value) { tell(.duplicateColumn, [title.text], at: range) }
         }

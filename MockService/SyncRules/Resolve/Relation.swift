@@ -27,14 +27,20 @@ struct ColumnList {
     /// The names in order.
     private(set) var names: [ExactText] = []
     private var values: [ExactText: Located] = [:]
+    private var extents: [ExactText: (size: Int, depth: Int)] = [:]
 
     /// Adds a column; false if there is one of the name already.
     mutating func add(_ name: ExactText, _ value: Located) -> Bool {
         guard values[name] == nil else { return false }
         values[name] = value
+        // Looked up at each use, and then known: a column of a column of a column may be very large.
+        extents[name] = value.expression.extent
         names.append(name)
         return true
     }
+
+    /// How many expressions and levels a column brings where it is used.
+    func extent(of name: ExactText) -> (size: Int, depth: Int) { extents[name] ?? (1, 1) }
 
     /// The value of a column; nil if there is none of the name.
     subscript(name: ExactText) -> Located? { values[name] }

@@ -31,7 +31,9 @@ package struct RequestParameter: Sendable, Hashable {
             self.init(source, path: [ExactText(argument)])
             return
         }
-        let keys = argument.split(separator: ".", omittingEmptySubsequences: false).dropFirst()
+        // Not by characters: a point with an accent behind it is a point, too.
+        let scalars = argument.unicodeScalars
+        let keys = scalars.split(separator: ".", omittingEmptySubsequences: false).dropFirst()
         self.init(source, path: keys.map { ExactText(String($0)) })
     }
 

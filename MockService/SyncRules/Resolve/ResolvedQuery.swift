@@ -54,12 +54,16 @@ package struct ResolvedSource: Sendable, Hashable {
     package let name: ExactText
     /// Where it stands: with its alias, of a JOIN from that word to the end of ON; of `IN` and `&&` the array.
     package let site: Site
+    /// Whether it is of an IN or `&&` that stands behind NOT or within a value: there it is not enough that one row or
+    /// element is found.
+    package let isNested: Bool
 
     /// Makes a source of its parts.
-    package init(input: Input, content: Content, name: ExactText, site: Site) {
+    package init(input: Input, content: Content, name: ExactText, site: Site, isNested: Bool = false) {
         self.input = input
         self.content = content
         self.name = name
         self.site = site
+        self.isNested = isNested
     }
 }

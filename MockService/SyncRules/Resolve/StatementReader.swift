@@ -9,6 +9,7 @@ enum StatementReader {
     static func select(
         _ text: QueryText, _ diagnostics: inout DiagnosticList
     ) -> (select: SelectSyntax, statement: Range<Int>)? {
+        if let warning = FoldedComment.warning(of: text) { diagnostics.add(warning) }
         let statements: [StatementSyntax]
         do throws(SyntaxError) {
             statements = try SQLParser.parse(text.bytes)

@@ -136,7 +136,7 @@ package struct SQLParser {
             return SyntaxError(
                 .sqlUnexpectedEnd, "The query ends where \(expected) is expected.", at: range)
         case .invalid(let reason): return SyntaxError(.sqlSyntax, reason, at: token.range)
-        case .word, .integer, .real, .parameter: found = "'\(spelled(token.range))'"
+        case .word, .integer, .real, .parameter: found = "'\(DiagnosticName.shortened(spelled(token.range)))'"
         case .sign(let sign): found = "'\(sign.rawValue)'"
         case .name: found = "a name in quotes"
         case .text: found = "a text"

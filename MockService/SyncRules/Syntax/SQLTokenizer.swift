@@ -2,6 +2,8 @@
 package struct SQLTokenizer {
     private let bytes: [UInt8]
     private var position = 0
+    /// The comments that end with their line.
+    private var lineComments: [Range<Int>] = []
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -17,6 +19,20 @@ package struct SQLTokenizer {
             tokens.append(token)
             if case .end = token.kind { return tokens }
             if case .invalid = token.kind { tokenizer.position = bytes.count }
+        }
+    }
+
+    /// The comments of a text that begin with `--`, in order.
+    ///
+    /// - Parameter bytes: The SQL in UTF-8.
+    /// - Returns: Their bytes without the line ends; those up to the first part that is no token.
+    static func lineComments(of bytes: [UInt8]) -> [Range<Int>] {
+        var tokenizer = SQLTokenizer(bytes)
+        while true {
+            switch tokenizer.next().kind {
+            case .end, .invalid: return tokenizer.lineComments
+            default: break
+            }
         }
     }
 
@@ -60,7 +76,9 @@ package struct SQLTokenizer {
             if next == 0x20 || (0x09...0x0D).contains(next) {
                 position += 1
             } else if next == UInt8(ascii: "-"), byte(1) == UInt8(ascii: "-") {
+                let start = position
                 while let next = byte(), next != 0x0A, next != 0x0D { position += 1 }
+                lineComments.append(start..<position)
             } else if next == UInt8(ascii: "/"), byte(1) == UInt8(ascii: "*") {
                 let start = position
                 position += 2

@@ -1,7 +1,11 @@
 /// How large a query may be; what is over a limit is refused, and nothing of it is built.
 package enum SyntaxLimits {
-    /// Levels of expressions and sub-selects: so deep may go whatever recurses over a query.
-    package static let depth = 200
+    /// Levels of expressions and sub-selects as they are written.
+    ///
+    /// One level is up to five calls of the parser or the resolver, and some threads have 512 KiB for all that is called.
+    package static let depth = 100
+    /// Levels of an expression in which stands what sub-selects and common table expressions give.
+    package static let resolvedDepth = 200
     /// Expressions of one query.
     package static let nodes = 10_000
     /// Bytes of a configuration's text.

@@ -4,8 +4,23 @@ package struct SourceText: Sendable, Hashable {
     package let bytes: [UInt8]
     /// Where each line begins.
     private let lineStarts: [Int]
-    /// How many UTF-16 units stand before each line.
-    private let unitsBefore: [Int]
+    /// How many characters and UTF-16 units stand before a byte.
+    private struct Sample: Hashable {
+        var characters = 0
+        var units = 0
+
+        mutating func add(_ byte: UInt8) {
+            // The rest of a character that is cut has none; what needs four bytes needs two units.
+            guard !SourceText.isContinuation(byte) else { return }
+            characters += 1
+            units += byte >= 0xF0 ? 2 : 1
+        }
+    }
+
+    /// Bytes from one sample to the next.
+    private static let distance = 256
+    /// Those of each 256th byte, so that a place is found at once however long its line is.
+    private let samples: [Sample]
 
     /// Takes a text.
     package init(_ text: String) {
@@ -18,27 +33,28 @@ package struct SourceText: Sendable, Hashable {
             starts.append(index + 1)
         }
         lineStarts = starts.sorted()
-        var units = [0]
-        for (start, end) in zip(lineStarts, lineStarts.dropFirst()) {
-            units.append(units[units.count - 1] + Self.units(bytes[start..<end]))
+        var samples: [Sample] = []
+        var sample = Sample()
+        for (index, byte) in bytes.enumerated() {
+            if index.isMultiple(of: Self.distance) { samples.append(sample) }
+            sample.add(byte)
         }
-        unitsBefore = units
+        samples.append(sample)
+        self.samples = samples
     }
 
     /// Line and column of a byte, both from 1; a column counts characters, the bytes of one are one place.
     package func place(_ byte: Int) -> (line: Int, column: Int) {
         let byte = min(max(byte, 0), bytes.count)
         let line = line(of: byte)
-        let before = bytes[lineStarts[line]..<byte].count { !Self.isContinuation($0) }
+        let before = sample(before: byte).characters - sample(before: lineStarts[line]).characters
         let isInside = byte < bytes.count && Self.isContinuation(bytes[byte])
         return (line + 1, before + (isInside ? 0 : 1))
     }
 
     /// How many UTF-16 units stand before a byte.
     package func utf16(_ byte: Int) -> Int {
-        let byte = min(max(byte, 0), bytes.count)
-        let line = line(of: byte)
-        return unitsBefore[line] + Self.units(bytes[lineStarts[line]..<byte])
+        sample(before: min(max(byte, 0), bytes.count)).units
     }
 
     /// The line that a byte stands in, with its line end.
@@ -48,12 +64,10 @@ package struct SourceText: Sendable, Hashable {
         return TextRange(start: lineStarts[line], end: end)
     }
 
-    /// How many UTF-16 units a part of the text has; the rest of a character that is cut has none.
-    private static func units(_ part: ArraySlice<UInt8>) -> Int {
-        part.reduce(0) { count, byte in
-            // What needs four bytes needs two units.
-            count + (isContinuation(byte) ? 0 : byte >= 0xF0 ? 2 : 1)
-        }
+    private func sample(before byte: Int) -> Sample {
+        var sample = samples[byte / Self.distance]
+        for index in byte - byte % Self.distance..<byte { sample.add(bytes[index]) }
+        return sample
     }
 
     /// The line that a byte stands in, from 0.

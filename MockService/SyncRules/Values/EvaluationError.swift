@@ -3,6 +3,16 @@ package struct EvaluationError: Error, Sendable, Hashable {
     /// What cannot be computed; holds no values but where the real service's own text has one (service 3.6).
     package let message: String
 
+    /// The same without what differs from value to value, for the log: it counts how often each text is told.
+    package let summary: String
+
     /// Makes an error of its message.
-    package init(message: String) { self.message = message }
+    ///
+    /// - Parameters:
+    ///   - message: What cannot be computed.
+    ///   - summary: The same without values and places; the message unless it is said.
+    package init(message: String, summary: String? = nil) {
+        self.message = message
+        self.summary = summary ?? message
+    }
 }

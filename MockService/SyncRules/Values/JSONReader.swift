@@ -4,6 +4,8 @@ import PowerSyncWire
 package enum JSONReader {
     /// How deep arrays and objects may be nested.
     package static let depth = 200
+    /// How many values one text may have: each takes up to a hundred bytes, however few it is written with.
+    package static let values = 1_000_000
 
     /// Reads a text.
     ///
@@ -16,11 +18,13 @@ package enum JSONReader {
         of text: String, refusesDuplicates: Bool = true
     ) throws(EvaluationError) -> JSON {
         let limits = JSONLimits(
-            depth: depth, numberBytes: LongInteger.digitLimit, refusesDuplicateNames: refusesDuplicates)
+            depth: depth, numberBytes: LongInteger.digitLimit, values: values,
+            refusesDuplicateNames: refusesDuplicates)
         do throws(WireError) {
             return ordered(try JSON.parse(text, limits: limits))
         } catch {
-            throw EvaluationError(message: "The text is no JSON: \(error.message)")
+            let summary = error.code == .tooLarge ? "The JSON is too large." : "The text is no JSON."
+            throw EvaluationError(message: "The text is no JSON: \(error.message)", summary: summary)
         }
     }
 

@@ -100,6 +100,11 @@ struct LongInteger {
         return LongInteger(isNegative: left.isNegative != right.isNegative, limbs: limbs)
     }
 
+    /// Whether a product is sure to have too many digits; it costs the product of both lengths.
+    func isTooLarge(times other: LongInteger) -> Bool {
+        9 * (limbs.count + other.limbs.count - 2) >= Self.digitLimit
+    }
+
     /// The quotient without what is behind its point; nil if the divisor is 0.
     func divided(by divisor: LongInteger) -> LongInteger? {
         guard let highest = divisor.limbs.last else { return nil }

@@ -13,7 +13,9 @@ struct MemberPath {
     init(member text: String, isFixed: Bool) {
         let isPath = text.utf8.first == UInt8(ascii: "$")
         if isPath || !isFixed {
-            let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+            // Not by characters: a point with an accent behind it is a point, too.
+            let parts = text.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
+                .map { String($0) }
             names = isPath ? Array(parts.dropFirst()) : parts
         } else {
             names = [text]

@@ -15,18 +15,20 @@ enum NumberArithmetic {
         }
         let (left, right) = (try left.cast(to: .numeric), try right.cast(to: .numeric))
         if left.isNull || right.isNull { return .null }
-        guard let one = LongInteger(left), let other = LongInteger(right) else {
-            return value(arithmetic, left.double, right.double)
-        }
         if case .integer(let left) = left, case .integer(let right) = right,
             let result = value(arithmetic, left, right)
         {
             return result
         }
+        guard let one = LongInteger(left), let other = LongInteger(right) else {
+            return value(arithmetic, left.double, right.double)
+        }
         switch arithmetic {
         case .add: return try (one + other).scalar
         case .subtract: return try (one - other).scalar
-        case .multiply: return try (one * other).scalar
+        case .multiply:
+            if one.isTooLarge(times: other) { throw LongInteger.tooLarge }
+            return try (one * other).scalar
         default: return try one.divided(by: other)?.scalar ?? .null
         }
     }

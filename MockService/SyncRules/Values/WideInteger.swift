@@ -27,14 +27,21 @@ package struct WideInteger: Sendable, Hashable {
         let base: UInt64 = 1_000_000_000
         let significand = value.significandBitPattern | 1 << 52
         var parts = [significand % base, significand / base]
-        for _ in 0..<Int(value.exponent) - 52 {
+        var doublings = Int(value.exponent) - 52
+        while doublings > 0 {
+            // A part has thirty bits.
+            let bits = min(doublings, 32)
+            doublings -= bits
             var carry: UInt64 = 0
             for index in parts.indices {
-                let doubled = parts[index] * 2 + carry
-                parts[index] = doubled % base
-                carry = doubled / base
+                let shifted = parts[index] << UInt64(bits) + carry
+                parts[index] = shifted % base
+                carry = shifted / base
             }
-            if carry > 0 { parts.append(carry) }
+            while carry > 0 {
+                parts.append(carry % base)
+                carry /= base
+            }
         }
         let digits = parts.reversed().map { part in
             let text = String(part)

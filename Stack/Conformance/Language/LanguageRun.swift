@@ -39,7 +39,15 @@ enum LanguageRun {
         return items
     }
 
-    private static func resolution(
+    /// What a request comes to.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - plan: the plan.
+    ///   - lookups: the rows of all lookups by their keys.
+    /// - Returns: its buckets, and what failed.
+    /// - Throws: `RequestError` if it is refused.
+    static func resolution(
         of request: LanguageRequest, by plan: SyncPlan, _ lookups: [LookupRead: [[ScalarValue]]]
     ) throws(RequestError) -> Resolution {
         var evaluation = RequestEvaluation(plan, request.body, token: request.token)

@@ -20,9 +20,11 @@ struct LanguageWorlds: Sendable {
     /// The schema that all tables are in.
     static let schemaName = ExactText("public")
 
-    private let schema: [SourceSchema.Table]
+    /// The tables with the types of their columns.
+    let schema: [SourceSchema.Table]
+    /// The worlds of configurations.
+    let configurations: [[Table]]
     private let expressions: [[Table]]
-    private let configurations: [[Table]]
 
     /// Reads the worlds.
     ///

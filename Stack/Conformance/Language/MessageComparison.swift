@@ -23,13 +23,7 @@ struct LanguageMessage: Hashable, Sendable {
     /// The messages of ours, without those that the admin routes do not have.
     static func all(of config: CompiledConfig) -> [LanguageMessage] {
         config.diagnostics.all.compactMap { diagnostic in
-            var message = diagnostic.message
-            var place: TextRange? = diagnostic.range
-            switch diagnostic.recorded?.form {
-            case nil: break
-            case .silent?: return nil
-            case .text(let text, let range)?: (message, place) = (text, range)
-            }
+            guard let (message, place) = diagnostic.asRecorded else { return nil }
             return LanguageMessage(
                 diagnostic.severity, message,
                 place.map { config.text.utf16($0.start)..<config.text.utf16($0.end) },

@@ -26,12 +26,10 @@ struct ScenarioClient {
     /// - Parameters:
     ///   - opening: what was recorded.
     ///   - former: the client whose positions it takes over.
-    ///   - omitted: streams whose buckets are left out.
     ///   - open: opens a stream with a body.
     /// - Throws: what `open` throws.
     init(
-        _ opening: RecordedOpening, former: ScenarioClient?, omitting omitted: Set<String>,
-        open: (JSON) throws -> ReceivedStream
+        _ opening: RecordedOpening, former: ScenarioClient?, open: (JSON) throws -> ReceivedStream
     ) rethrows {
         self.opening = opening
         recorded = SyncStreamState(isRecorded: true)
@@ -42,7 +40,6 @@ struct ScenarioClient {
             let label = BucketLabel(name)
             let after = bucket["after"]?.stringValue.flatMap { Int64($0) } ?? 0
             recorded.begin(name, at: after, from: former?.recorded.reached(label.text))
-            if omitted.contains(label.stream) { continue }
             guard opening.positionsOf != nil else {
                 received.begin(name, at: after, from: nil)
                 buckets.append(bucket)

@@ -20,28 +20,19 @@ package actor ScenarioRun {
 
         /// Returns what that is for the scenario.
         ///
-        /// - Parameters:
-        ///   - more: failures beside those of the steps.
-        ///   - omitted: streams that were left out.
+        /// - Parameter more: failures beside those of the steps.
         /// - Returns: its outcome.
-        package func outcome(with more: [String] = [], omitting omitted: Set<String> = []) -> ScenarioOutcome
-        {
+        package func outcome(with more: [String] = []) -> ScenarioOutcome {
             if !(failures + more).isEmpty { return .failed(failures + more) }
             if let stopped { return .notRun(stopped) }
-            guard compared > 0 else {
-                return omitted.isEmpty
-                    ? .failed(["it compares nothing"])
-                    : .notRun("nothing is left without the refused streams")
-            }
-            return .passed(lineByLine: omitted.isEmpty && lineDifferences.isEmpty)
+            guard compared > 0 else { return .failed(["it compares nothing"]) }
+            return .passed(lineByLine: lineDifferences.isEmpty)
         }
     }
 
     let scenario: ServiceScenario
     let service: any ServiceUnderTest
-    let omitted: Set<String>
     let silence: Duration
-    private let syncConfigs: [String]
     private(set) var result = Result()
     var clients: [String: ScenarioClient] = [:]
     var firstNumbers: (recorded: Int?, received: Int?)
@@ -57,17 +48,12 @@ package actor ScenarioRun {
     /// - Parameters:
     ///   - scenario: what was recorded.
     ///   - service: the service under test, which has begun.
-    ///   - syncConfigs: what it gets in place of the scenario's sync configs.
-    ///   - omitted: streams that these lack, which are left out on both sides.
     ///   - silence: how long nothing must have come behind the last step.
     package init(
-        _ scenario: ServiceScenario, service: any ServiceUnderTest, syncConfigs: [String],
-        omitting omitted: Set<String> = [], silence: Duration = .milliseconds(50)
+        _ scenario: ServiceScenario, service: any ServiceUnderTest, silence: Duration = .milliseconds(50)
     ) {
         self.scenario = scenario
         self.service = service
-        self.syncConfigs = syncConfigs
-        self.omitted = omitted
         self.silence = silence
     }
 
@@ -76,10 +62,9 @@ package actor ScenarioRun {
     /// - Returns: what was found.
     /// - Throws: `CancellationError`; every other error is a failure of its step.
     package func run() async throws -> Result {
-        var configs = syncConfigs.dropFirst()[...]
         for (index, step) in scenario.steps.enumerated() {
             do {
-                let found = try await perform(step, at: index, &configs)
+                let found = try await perform(step, at: index)
                 result.failures += found.map { "step \(index) (\(step.kind)): \($0)" }
                 let goesOn = if case .http = step { true } else { found.isEmpty }
                 if !goesOn || result.stopped != nil { break }
@@ -103,9 +88,7 @@ package actor ScenarioRun {
     /// What each client received, for those who want to read it.
     var received: [String: [JSON]] { clients.mapValues(\.lines) }
 
-    private func perform(
-        _ step: ServiceStep, at index: Int, _ configs: inout ArraySlice<String>
-    ) async throws -> [String] {
+    private func perform(_ step: ServiceStep, at index: Int) async throws -> [String] {
         switch step {
         case .open(let opening): try await open(opening)
         case .tx(let statements):
@@ -124,9 +107,8 @@ package actor ScenarioRun {
             for client in clients.keys { leave(client) }
         case .restart(let syncConfig):
             for client in clients.keys { leave(client) }
-            let config = syncConfig == nil ? nil : configs.popFirst()
-            try await service.restart(config)
-            if config != nil { try await waitForNewNumber(after: index) }
+            try await service.restart(syncConfig)
+            if syncConfig != nil { try await waitForNewNumber(after: index) }
             hasWritten = true
         case .compact:
             if let reason = try await service.compact() {
@@ -139,7 +121,7 @@ package actor ScenarioRun {
     private func open(_ opening: RecordedOpening) async throws {
         let access = await service.access
         let client = try ScenarioClient(
-            opening, former: opening.positionsOf.flatMap { clients[$0] }, omitting: omitted
+            opening, former: opening.positionsOf.flatMap { clients[$0] }
         ) { body in
             try access.open(
                 user: opening.user, claims: opening.claims,
@@ -186,8 +168,7 @@ package actor ScenarioRun {
         where !client.isGone && isChosen(client) {
             if name != ending, let end = client.earlyEnd { differences.append("\(name): \(end)") }
             let comparison = StateComparison(
-                recorded: client.recorded, received: client.received, omitting: omitted,
-                firstNumbers: firstNumbers)
+                recorded: client.recorded, received: client.received, firstNumbers: firstNumbers)
             result.compared += comparison.compared
             differences += comparison.differences.map { "\(name): \($0)" }
         }

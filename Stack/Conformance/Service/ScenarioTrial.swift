@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Plays one scenario after another, each on a service and databases of its own.
@@ -18,10 +18,10 @@ struct ScenarioTrial: Sendable {
 
     /// What all scenarios share.
     let machine: ScenarioService.Machine
-    /// Whether streams that are refused are left out.
-    let isPartial: Bool
     /// What may be refused or not be run; nil if nobody said.
     let missing: MissingConstructs?
+    /// Whose lines differ though nothing that a client holds does, and why; nil if nobody said.
+    let differing: MissingConstructs?
     /// Where the files of all scenarios go.
     let folder: String
 
@@ -33,27 +33,15 @@ struct ScenarioTrial: Sendable {
     /// - Returns: what to tell.
     /// - Throws: `CancellationError`; every other error is a failure of the scenario.
     func run(_ scenario: ServiceScenario, number: Int) async throws -> Report {
-        if case .own = machine.program, scenario.isAdminAlone {
-            let reason = "it asks the admin API alone, which this service does not have"
-            return judge(Report(outcome: .notRun(reason)), of: scenario.name)
-        }
-        var configs = scenario.syncConfigs
-        var omitted: Set<String> = []
-        if case .own = machine.program, let reason = Self.refusal(of: configs) {
-            let judged = judge(refusal: reason, of: scenario.name)
-            // Without a list nothing is expected of streams that are left out.
-            guard isPartial, missing == nil || !judged.isFailure, let rest = Self.rest(of: configs) else {
-                return judged
-            }
-            configs = rest.map(\.text)
-            omitted = rest.reduce(into: []) { $0.formUnion($1.dropped) }
+        if case .own = machine.program, let reason = Self.refusal(of: scenario.syncConfigs) {
+            return judge(refusal: reason, of: scenario.name)
         } else if case .own = machine.program, !scenario.compacts,
             let reason = missing?.byName[scenario.name]
         {
             return Self.failure("listed as refused (\(reason)), but accepted: strike it off")
         }
         do {
-            return try await play(scenario, number, configs, omitted)
+            return try await play(scenario, number)
         } catch let error as CancellationError {
             throw error
         } catch let refusal as ScenarioService.Refusal {
@@ -67,25 +55,10 @@ struct ScenarioTrial: Sendable {
     }
 
     private static func refusal(of configs: [String]) -> String? {
-        for config in configs {
-            do throws(SyncConfigError) {
-                _ = try SyncConfigReader.compile(config)
-            } catch {
-                return error.diagnostics.first?.description ?? "refused"
-            }
+        for config in configs.map({ SyncConfig.compile($0) }) where config.plan == nil {
+            return PlacedDiagnostic.all(of: config).first { $0.severity == .fatal }?.line ?? "refused"
         }
         return nil
-    }
-
-    private static func rest(of configs: [String]) -> [PartialSyncConfig]? {
-        var rest: [PartialSyncConfig] = []
-        for config in configs {
-            guard let part = PartialSyncConfig.reduce(config, isAccepted: { refusal(of: [$0]) == nil }) else {
-                return nil
-            }
-            rest.append(part)
-        }
-        return rest
     }
 
     /// Returns what a refusal is, a failure unless it is listed with that reason.
@@ -95,8 +68,8 @@ struct ScenarioTrial: Sendable {
         return Report(outcome: .refusedAsListed(refusal))
     }
 
-    /// Returns what a scenario is that our own service is not asked, or not to its end: a failure if there is a list and
-    /// it is not there.
+    /// Returns what a scenario is that our own service is not asked to its end: a failure if there is a list and it is not
+    /// there.
     private func judge(_ report: Report, of name: String) -> Report {
         guard case .own = machine.program, let missing else { return report }
         switch report.outcome {
@@ -110,14 +83,12 @@ struct ScenarioTrial: Sendable {
 
     private static func failure(_ text: String) -> Report { Report(outcome: .failed([text])) }
 
-    private func play(
-        _ scenario: ServiceScenario, _ number: Int, _ configs: [String], _ omitted: Set<String>
-    ) async throws -> Report {
+    private func play(_ scenario: ServiceScenario, _ number: Int) async throws -> Report {
         let folder = try PrivateFile.makeFolder(
             "\(folder)/\(number)-\(ServiceScenario.fileName(scenario.name))")
         let service = ScenarioService(
-            machine, number: number, folder: folder, scenario: scenario, syncConfig: configs[0])
-        let run = ScenarioRun(scenario, service: service, syncConfigs: configs, omitting: omitted)
+            machine, number: number, folder: folder, scenario: scenario, syncConfig: scenario.syncConfig)
+        let run = ScenarioRun(scenario, service: service)
         let result: ScenarioRun.Result
         do {
             try await service.begin(scenario.schema)
@@ -143,15 +114,17 @@ struct ScenarioTrial: Sendable {
             atTheEnd.append("at the end: \(error)")
         }
         var report = Report(
-            outcome: result.outcome(with: atTheEnd, omitting: omitted),
-            lineDifferences: result.lineDifferences)
+            outcome: result.outcome(with: atTheEnd), lineDifferences: result.lineDifferences)
         if result.lacksGauge {
             report.remarks.append(
                 "the service has no gauge powersync_sessions_behind: settled is half a second without a line")
         }
-        if !omitted.isEmpty {
-            report.remarks.append("without the streams \(omitted.sorted().joined(separator: ", "))")
+        if let reason = differing?.byName[scenario.name], case .passed(let isLineByLine) = report.outcome {
+            guard !isLineByLine else {
+                return Self.failure("listed for other lines (\(reason)), but they are equal: strike it off")
+            }
+            report.remarks.append("its lines are others: \(reason)")
         }
-        return omitted.isEmpty ? judge(report, of: scenario.name) : report
+        return judge(report, of: scenario.name)
     }
 }

@@ -21,10 +21,10 @@ package struct ServiceConformance: Sendable {
         package var compaction: String?
         /// The scenarios to run; empty for all.
         package var only: Set<String> = []
-        /// Whether streams that are refused are left out.
-        package var isPartial = false
         /// The path of the list of what may be refused.
         package var missing: String?
+        /// The path of the list of whose lines differ.
+        package var differing: String?
         /// Whether files stay.
         package var keepsFiles = false
         /// Whether scenarios that pass get a line, and lines that differ are shown.
@@ -64,9 +64,11 @@ package struct ServiceConformance: Sendable {
     /// - Returns: whether all passed.
     /// - Throws: `StackError` if there is nothing to play, `PostgresServerError`, `CancellationError`.
     package func run(_ session: Session) async throws -> Bool {
-        let missing = try options.missing.map { path throws(StackError) in
+        func list(_ path: String) throws(StackError) -> MissingConstructs {
             try MissingConstructs(parsing: try TextFile.read(path))
         }
+        let missing = try options.missing.map { path throws(StackError) in try list(path) }
+        let differing = try options.differing.map { path throws(StackError) in try list(path) }
         let work = try chosen(missing)
         let folder = try scratch(session)
         if options.keepsFiles { print("configurations, logs and received lines go to \(folder)") }
@@ -80,7 +82,7 @@ package struct ServiceConformance: Sendable {
             compaction: options.compaction, server: server, poller: poller, client: client,
             environment: ProcessInfo.processInfo.environment)
         let trial = ScenarioTrial(
-            machine: machine, isPartial: options.isPartial, missing: missing, folder: folder)
+            machine: machine, missing: missing, differing: differing, folder: folder)
         let count = try await play(work, trial)
         print(count.summary)
         return count.isSuccess

@@ -35,9 +35,8 @@ extension ConformanceCommand {
             has the newest checkpoint; without one each settling takes half a second.
 
             Without --compact, and with our own service, a scenario is not run from the step on that compacts. --compact \
-            runs a command by sh with the same environment; it has to end within two minutes. Our own service, which \
-            has no admin API, is not asked what needs one. The exit status is 0 if something passed and nothing failed, \
-            1 if something failed, 130 after Ctrl-C.
+            runs a command by sh with the same environment; it has to end within two minutes. The exit status is 0 if \
+            something passed and nothing failed, 1 if something failed, 130 after Ctrl-C.
 
             A difference names the file, the step (counted from 0) and the client: lines with - were recorded, \
             lines with + are what this service does.
@@ -51,16 +50,16 @@ extension ConformanceCommand {
             Option(
                 "--only", "NAME", help: "Only this scenario; give it several times, or names with commas."),
             Option(
-                "--partial",
-                help:
-                    "Leave out the streams that our own service refuses, and compare the rest of the scenario."
-            ),
-            Option(
                 "--expect-missing", "FILE",
                 help:
                     "Scenarios that the service may refuse or need not be asked, one a line: name, and a part of what "
                     + "the service says. One that is not listed, or for another reason, fails, and so does one listed "
                     + "and not refused."),
+            Option(
+                "--expect-differences", "FILE",
+                help:
+                    "Scenarios whose lines differ from the recorded ones though clients hold the same, one a line: name, and "
+                    + "why. One that is listed and equal fails."),
             Option("--keep", help: "Keep configurations, logs and received lines, and say where."),
             Option(
                 "--verbose", help: "Print a line for each scenario that passes, and where its lines differ."),
@@ -75,15 +74,10 @@ extension ConformanceCommand {
         options.command = arguments.value("--command")
         options.compaction = arguments.value("--compact")
         options.only = Set(arguments.all("--only").flatMap { $0.split(separator: ",").map(String.init) })
-        options.isPartial = arguments.flag("--partial")
         options.missing = arguments.value("--expect-missing")
+        options.differing = arguments.value("--expect-differences")
         options.keepsFiles = arguments.flag("--keep")
         options.isVerbose = arguments.flag("--verbose")
-        if options.isPartial, options.command != nil {
-            throw CommandError(
-                "--partial is for our own service alone: of another one nobody knows which streams it refuses",
-                exitStatus: CommandError.usageStatus)
-        }
         PartEnvironment.forgetPostgresVariables()
         let isTerminal = isatty(1) == 1
         let run = ServiceConformance(

@@ -54,14 +54,6 @@ package struct ServiceScenario: Sendable {
         self.steps = parsed
     }
 
-    /// Whether it asks the admin API alone.
-    package var isAdminAlone: Bool {
-        let requests = steps.compactMap { step -> RecordedRequest? in
-            if case .http(let request, _) = step { request } else { nil }
-        }
-        return !requests.isEmpty && requests.count == steps.count && requests.allSatisfy(\.isAdmin)
-    }
-
     /// Every sync config that the service gets, in order.
     package var syncConfigs: [String] {
         [syncConfig]

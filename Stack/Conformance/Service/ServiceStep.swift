@@ -130,7 +130,4 @@ package struct RecordedRequest: Sendable {
         self.headers = headers
         self.body = body
     }
-
-    /// Whether it goes to the admin API (service 1.10).
-    package var isAdmin: Bool { path.hasPrefix("/api/") }
 }

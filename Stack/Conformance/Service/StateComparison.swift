@@ -5,7 +5,6 @@ import PowerSyncWire
 package struct StateComparison {
     private let recorded: SyncStreamState
     private let received: SyncStreamState
-    private let omitted: Set<String>
     private let firstNumbers: (recorded: Int?, received: Int?)
 
     /// How many things were compared that could differ.
@@ -18,15 +17,13 @@ package struct StateComparison {
     /// - Parameters:
     ///   - recorded: after the recorded lines.
     ///   - received: after the lines of the service under test.
-    ///   - omitted: streams that are left out on both sides.
     ///   - firstNumbers: the first number in front of a bucket's name in the scenario, on each side.
     package init(
-        recorded: SyncStreamState, received: SyncStreamState, omitting omitted: Set<String> = [],
+        recorded: SyncStreamState, received: SyncStreamState,
         firstNumbers: (recorded: Int?, received: Int?) = (nil, nil)
     ) {
         self.recorded = recorded
         self.received = received
-        self.omitted = omitted
         self.firstNumbers = firstNumbers
         compare()
     }
@@ -58,8 +55,8 @@ package struct StateComparison {
     }
 
     private mutating func streams() {
-        let old = recorded.streams.filter { !omitted.contains($0.name) }.map(Self.text)
-        let new = received.streams.filter { !omitted.contains($0.name) }.map(Self.text)
+        let old = recorded.streams.map(Self.text)
+        let new = received.streams.map(Self.text)
         if old != new { differences.append("streams:" + Self.lines(old, new)) }
     }
 
@@ -69,12 +66,11 @@ package struct StateComparison {
     }
 
     private mutating func buckets() {
-        let old = recorded.listed.filter { !omitted.contains(BucketLabel.stream($0.key)) }
-        let new = received.listed.filter { !omitted.contains(BucketLabel.stream($0.key)) }
+        let (old, new) = (recorded.listed, received.listed)
         let (oldContents, newContents) = (recorded.held, received.held)
         for label in Set(old.keys).union(new.keys).sorted() {
             guard let was = old[label] else {
-                if !isShared(label) { differences.append("bucket \(label) is listed, recorded not") }
+                differences.append("bucket \(label) is listed, recorded not")
                 continue
             }
             guard let now = new[label] else {
@@ -89,31 +85,12 @@ package struct StateComparison {
         }
     }
 
-    /// Whether the real service lists a bucket under the name of a stream that is left out.
-    ///
-    /// Two streams whose buckets are the same share them, and the first gives the name (service 5). It has all of their
-    /// reasons.
-    private func isShared(_ label: ExactText) -> Bool {
-        guard let texts = received.held[label]?.texts, let terms = received.listed[label]?.terms else {
-            return false
-        }
-        let values = label.text.drop { $0 != "[" }.utf8
-        return recorded.held.contains { other, bucket in
-            guard omitted.contains(BucketLabel.stream(other)), bucket.texts == texts,
-                other.text.utf8.suffix(values.count).elementsEqual(values),
-                let all = recorded.listed[other]?.terms
-            else { return false }
-            return all.defaultCount >= terms.defaultCount
-                && Set(all.reasons).isSuperset(of: terms.reasons.filter { !$0.text.hasPrefix("default ") })
-        }
-    }
-
     private mutating func terms(
         _ label: ExactText, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
     ) {
-        let expected = withoutOmitted(was.terms)
+        let expected = was.terms
         // A service may tell new reasons at once, the real one tells them with the next content (3.14 D3).
-        let possible = [now.terms, now.settledTerms].map(withoutOmitted)
+        let possible = [now.terms, now.settledTerms]
         if possible.contains(where: { $0.priority == expected.priority && agree($0, expected, label) }) {
             return
         }
@@ -121,19 +98,11 @@ package struct StateComparison {
             differences.append(
                 "bucket \(label): priority \(now.terms.priority), recorded \(expected.priority)")
         }
-        if !agree(possible[0], expected, label) {
+        if !agree(now.terms, expected, label) {
             differences.append(
                 "bucket \(label): reasons:"
-                    + Self.lines(expected.reasons.sorted(), possible[0].reasons.sorted()))
+                    + Self.lines(expected.reasons.sorted(), now.terms.reasons.sorted()))
         }
-    }
-
-    private func withoutOmitted(_ terms: SyncStreamState.Terms) -> SyncStreamState.Terms {
-        var terms = terms
-        terms.reasons = terms.reasons.filter { reason in
-            !omitted.contains { reason == ExactText("default \($0)") }
-        }
-        return terms
     }
 
     /// Whether reasons are equal; the real service names the stream of the bucket's name where another is the reason
@@ -149,8 +118,8 @@ package struct StateComparison {
         guard old.contains(misnamed), old.subtracting(new).isSubset(of: [misnamed]),
             !added.isEmpty, added.isSubset(of: defaults)
         else { return false }
-        // A name for another one, and none more; those of streams that are left out may be among them.
-        return omitted.isEmpty ? was.defaultCount == now.defaultCount : was.defaultCount >= now.defaultCount
+        // A name for another one, and none more.
+        return was.defaultCount == now.defaultCount
     }
 
     /// Compares by how much the number in front of the name has risen.

@@ -28,6 +28,8 @@ package struct SyncedBucket: Sendable {
     package var sum = Checksum.zero
     /// The data of each row, in one spelling for all that is equal.
     package private(set) var rows: [Key: ExactText] = [:]
+    /// The checksum of the PUT that each row is of.
+    private var checksums: [Key: Checksum] = [:]
     /// Whether all operations from the first are known.
     package private(set) var isWhole = true
     /// Whether there were no operations but PUTs.
@@ -41,6 +43,9 @@ package struct SyncedBucket: Sendable {
         self.position = position
         isWhole = false
     }
+
+    /// The sum of the checksums of all PUTs that nothing has superseded.
+    package var reducedSum: Checksum { checksums.values.reduce(.zero) { $0 + $1 } }
 
     /// The texts that the client may see for each row.
     package var texts: [RowName: Set<ExactText>] {
@@ -69,6 +74,7 @@ package struct SyncedBucket: Sendable {
             let row = RowName(type: ExactText(type), id: ExactText(id))
             let key = Key(row: row, subkey: ExactText(subkey))
             rows[key] = kind == "PUT" ? ExactText(RecordedJSON.canonical(data)) : nil
+            checksums[key] = kind == "PUT" ? checksum : nil
             // Of a text that is recorded by its digest, and of nested data, the exact text is not known.
             let proper =
                 kind == "REMOVE"
@@ -81,6 +87,7 @@ package struct SyncedBucket: Sendable {
         case "MOVE": break
         case "CLEAR":
             rows = [:]
+            checksums = [:]
             sum = checksum
         default: return "an operation of kind \(kind ?? "none")"
         }

@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Who is asked about whom a request is from (Backend/DESIGN.md 2).
+/// Who is asked about whom a request is from (Backend/Authentication/SPEC.md).
 @Suite(.patient())
 struct AuthenticationTests {
     private func bearer(_ token: String) -> HTTPFields { ["authorization": "Bearer \(token)"] }

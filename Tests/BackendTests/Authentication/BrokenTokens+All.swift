@@ -5,7 +5,7 @@ import PowerSyncSystem
 import PowerSyncWire
 import Testing
 
-/// What is wrong with them; of several things the rule that comes first is told (Backend/DESIGN.md 2).
+/// What is wrong with them; of several things the rule that comes first is told (Backend/Authentication/SPEC.md).
 extension BrokenTokens {
     /// All of them, as they are shown in one way.
     func all(_ way: Way) throws -> [Broken] {

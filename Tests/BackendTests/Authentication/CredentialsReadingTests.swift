@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// What is read of a request (Backend/DESIGN.md 2 and 7).
+/// What is read of a request (Backend/Authentication/SPEC.md and Backend/Start/SPEC.md).
 struct CredentialsReadingTests {
     private func read(_ fields: HTTPFields, from peer: String? = "192.0.2.7") throws -> Credentials {
         var settings = AuthenticationSettings()

@@ -3,7 +3,7 @@ import PowerSyncCrypto
 import PowerSyncWire
 import Testing
 
-/// Which tokens are believed (Backend/DESIGN.md 2, backend 4.1).
+/// Which tokens are believed (Backend/Authentication/SPEC.md, backend 4.1).
 struct JWTVerifierTests {
     private static let now = SignIn.now
     private let key: JSONWebKey

@@ -3,7 +3,7 @@ import PowerSyncCrypto
 import PowerSyncTestSupport
 import Testing
 
-/// When keys of a provider are fetched, and for how long they count (Backend/DESIGN.md 3).
+/// When keys of a provider are fetched, and for how long they count (Backend/Authentication/SPEC.md).
 struct KeyCacheTests {
     private let known: JSONWebKey
     private let other: JSONWebKey

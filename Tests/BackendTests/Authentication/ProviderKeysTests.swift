@@ -7,7 +7,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Keys of a provider as they are fetched (Backend/DESIGN.md 3).
+/// Keys of a provider as they are fetched (Backend/Authentication/SPEC.md).
 @Suite(.patient())
 struct ProviderKeysTests {
     private let key: JSONWebKey

@@ -82,7 +82,7 @@ struct RouteAsk: Sendable, CustomStringConvertible {
     }
 }
 
-/// Who is answered on which route (Backend/DESIGN.md 2).
+/// Who is answered on which route (Backend/Authentication/SPEC.md).
 struct RouteAccessTests {
     /// What is everybody's is listed here, by its name: whatever is added asks who somebody is, or stands here.
     @Test func onlyTheseAreForEverybody() {

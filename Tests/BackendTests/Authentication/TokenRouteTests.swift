@@ -143,7 +143,7 @@ struct TokenRouteTests {
     }
 }
 
-/// Users who may do nothing any more (Backend/DESIGN.md 2).
+/// Users who may do nothing any more (Backend/Authentication/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct DisabledTokenTests {
     @Test func whoIsDisabledGetsNoTokenFromThatMomentOn() async throws {

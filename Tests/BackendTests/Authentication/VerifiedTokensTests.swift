@@ -3,7 +3,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// What is remembered of tokens (Backend/DESIGN.md 2).
+/// What is remembered of tokens (Backend/Authentication/SPEC.md).
 struct VerifiedTokensTests {
     private static let now = SignIn.now
     private let tokens = VerifiedTokens()

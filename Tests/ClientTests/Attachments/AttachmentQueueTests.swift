@@ -21,18 +21,8 @@ struct AttachmentQueueTests {
         }
         #expect(try await bench.rows().isEmpty)
         #expect(try await bench.database.get("SELECT count(*) FROM users") { try $0.getInt(index: 0) } == 0)
-        #expect(files(bench) == [])
+        #expect(bench.fileNames == [])
         try await bench.close()
-    }
-
-    /// The files of the photos, those without their own names among them.
-    private func files(_ bench: AttachmentBench) -> [String] {
-        let found = FileManager.default.enumerator(atPath: bench.folder.file("photos"))
-        var isFolder: ObjCBool = false
-        return (found?.allObjects ?? []).compactMap { $0 as? String }.filter {
-            FileManager.default.fileExists(atPath: bench.path($0), isDirectory: &isFolder)
-                && !isFolder.boolValue
-        }.sorted()
     }
 
     @Test func anIdIsBoundToOneFile() async throws {
@@ -53,7 +43,7 @@ struct AttachmentQueueTests {
         await #expect(throws: PowerSyncAttachmentError.self) {
             try await bench.save([2], user: "u2", id: "p3")
         }
-        #expect(files(bench) == ["p1.jpg", "p2.jpg"])
+        #expect(bench.fileNames == ["p1.jpg", "p2.jpg"])
         #expect(try await bench.rows().map(\.id) == ["p1", "p3"])
         try await bench.close()
     }
@@ -195,7 +185,7 @@ struct AttachmentQueueTests {
         gate.open()
         try await bench.wait(forEndOf: "p1")
         #expect(bench.storage.calls == [call, .delete("p1")])
-        #expect(bench.storage.files.isEmpty && files(bench) == [])
+        #expect(bench.storage.files.isEmpty && bench.fileNames == [])
         try await bench.close()
     }
 
@@ -211,7 +201,7 @@ struct AttachmentQueueTests {
         gate.open()
         try await wait(for: "the end of the download") { bench.queue.status.transfers.isEmpty }
         #expect(try await bench.row("p1")?.localUri == nil)
-        #expect(files(bench) == [])
+        #expect(bench.fileNames == [])
         // Wanted again it comes again.
         try await bench.setPhoto(to: "p1")
         try await bench.wait(for: "p1", toBe: .synced)
@@ -234,7 +224,7 @@ struct AttachmentQueueTests {
         try await bench.queue.startSync()
         try await bench.wait(forEndOf: "p1")
         try await bench.wait(forEndOf: "p2")
-        #expect(files(bench) == ["shared.jpg"], "another row has that one")
+        #expect(bench.fileNames == ["shared.jpg"], "another row has that one")
         try await bench.close()
     }
 
@@ -404,7 +394,7 @@ struct AttachmentQueueTests {
         }
         try await bench.queue.expireCache()
         #expect(try await bench.rows().map(\.id) == ["p3", "p4"])
-        #expect(files(bench) == ["p3.jpg", "p4.jpg"])
+        #expect(bench.fileNames == ["p3.jpg", "p4.jpg"])
         try await bench.close()
     }
 
@@ -540,7 +530,7 @@ struct AttachmentQueueTests {
         #expect(bench.storage.files["saved"] == [5])
         try await wait(for: "the download to fail") { bench.storage.count(.download("wanted")) == 1 }
         #expect(
-            self.files(bench) == [
+            bench.fileNames == [
                 ".powersync-new/held.jpg", ".powersync-part/wanted.jpg", "own.txt", "saved.jpg",
             ])
         held.discard()
@@ -754,12 +744,12 @@ struct AttachmentQueueTests {
             ) { _, _ in throw TestError(text: "no") }
         }
         #expect(FileManager.default.contents(atPath: source)?.count == 256, "it is where it was")
-        #expect(files(bench) == [])
+        #expect(bench.fileNames == [])
         let saved = try await bench.queue.saveFileFromUri(
             localUri: source, mediaType: "audio/mp4", fileExtension: "m4a", id: "v1"
         ) { _, attachment in #expect(attachment.size == 256) }
         #expect(saved.size == 256 && !FileManager.default.fileExists(atPath: source))
-        #expect(files(bench) == ["v1.m4a"])
+        #expect(bench.fileNames == ["v1.m4a"])
         await #expect(throws: PowerSyncAttachmentError.self) {
             try await bench.queue.saveFileFromUri(
                 localUri: source, mediaType: "audio/mp4", fileExtension: "m4a"

@@ -10,15 +10,6 @@ import Testing
 /// Files).
 @Suite(.patient(), .namesSeed)
 struct AttachmentSavingTests {
-    private func files(_ bench: AttachmentBench) -> [String] {
-        let found = FileManager.default.enumerator(atPath: bench.folder.file("photos"))
-        var isFolder: ObjCBool = false
-        return (found?.allObjects ?? []).compactMap { $0 as? String }.filter {
-            FileManager.default.fileExists(atPath: bench.path($0), isDirectory: &isFolder)
-                && !isFolder.boolValue
-        }.sorted()
-    }
-
     private func write(_ bytes: [UInt8], to path: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path))
     }
@@ -49,7 +40,7 @@ struct AttachmentSavingTests {
             #expect(FileManager.default.contents(atPath: new) == Data([1, 2, 3]))
         }
         #expect(read(source) == nil && bench.bytes("p1.jpg") == [1, 2, 3])
-        #expect(files(bench) == ["p1.jpg"])
+        #expect(bench.fileNames == ["p1.jpg"])
         try await bench.close()
     }
 
@@ -88,7 +79,7 @@ struct AttachmentSavingTests {
         bench.storage.failEach { _ in TestError(text: "no network") }
         try await bench.queue.startSync()
         #expect(read(bench.folder.file("lost")) == [1, 2, 3])
-        #expect(files(bench) == ["saved.jpg"])
+        #expect(bench.fileNames == ["saved.jpg"])
         // The app knows nothing of what was saved, and writes to its file.
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: bench.folder.file("saved")))
         try handle.write(contentsOf: Data([9, 9, 9]))
@@ -102,7 +93,7 @@ struct AttachmentSavingTests {
         let source = bench.folder.file("missing")
         await #expect(throws: PowerSyncAttachmentError.self) { try await take(source, as: "p1", in: bench) }
         #expect(!FileManager.default.fileExists(atPath: source))
-        #expect(files(bench) == [])
+        #expect(bench.fileNames == [])
         #expect(try await bench.row("p1") == nil)
         try await bench.close()
     }
@@ -117,7 +108,7 @@ struct AttachmentSavingTests {
         await #expect(throws: TestError(text: "no")) {
             try await take(source, as: "p1", in: bench) { _, _ in throw TestError(text: "no") }
         }
-        #expect(read(source) == [1, 2, 3] && files(bench) == [])
+        #expect(read(source) == [1, 2, 3] && bench.fileNames == [])
         let saved = try await take(source, as: "p1", in: bench)
         holder.close()
         #expect(saved.size == 3 && bench.bytes("p1.jpg") == [1, 2, 3] && read(source) == nil)
@@ -157,7 +148,7 @@ struct AttachmentSavingTests {
         held.close()
         // What a crash has left without a row is in nobody's way.
         _ = try await take(source, as: "p1", in: bench)
-        #expect(bench.bytes("p1.jpg") == [1, 2, 3] && files(bench) == ["p1.jpg"])
+        #expect(bench.bytes("p1.jpg") == [1, 2, 3] && bench.fileNames == ["p1.jpg"])
         try await bench.close()
     }
 
@@ -195,7 +186,7 @@ struct AttachmentSavingTests {
         ])
         await #expect(throws: PowerSyncAttachmentError.self) { try await bench.save([2], id: "a.b") }
         #expect(try await bench.rows().map(\.id) == ["a"])
-        #expect(files(bench) == [])
+        #expect(bench.fileNames == [])
         try await bench.close()
     }
 
@@ -328,12 +319,12 @@ struct AttachmentSavingTests {
         try await wait(for: "the file to be written, and its save to wait") {
             second.arrivals == 1 && service.waiterCount == 2
         }
-        #expect(files(bench) == [".powersync-new/p1.jpg"])
+        #expect(bench.fileNames == [".powersync-new/p1.jpg"])
         second.open()
         try await wait(forEndOf: clearing)
         await #expect(throws: PowerSyncAttachmentError.self) { try await wait(forEndOf: saving) }
         for task in [holding, holdingAgain] { try await wait(forEndOf: task) }
-        #expect(try await bench.rows().isEmpty && files(bench) == [])
+        #expect(try await bench.rows().isEmpty && bench.fileNames == [])
         #expect(try await bench.database.get("SELECT count(*) FROM users") { try $0.getInt(index: 0) } == 0)
         try await bench.save([1], id: "p1")
         #expect(bench.bytes("p1.jpg") == [1])

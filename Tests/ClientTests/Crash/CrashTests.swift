@@ -76,7 +76,7 @@ struct CrashTests {
     private func kill(
         _ child: ChildProcess, after statements: Int64, _ progress: SharedProgress, inTransaction: Bool
     ) async throws {
-        try await withCheckedThrowingContinuation { (killed: CheckedContinuation<Void, any Error>) in
+        try await withThrowingResumption { (killed: Resumption<Void, any Error>) in
             do {
                 try DetachedThread.start {
                     let deadline = ContinuousClock.now + TestOptions.deadline * 5

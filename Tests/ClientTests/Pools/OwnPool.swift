@@ -214,7 +214,7 @@ final class OwnConnection: @unchecked Sendable {
 
     /// Runs work on the queue.
     func run<T: Sendable>(_ body: @escaping @Sendable (OwnConnection) throws -> T) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
+        try await withThrowingResumption { continuation in
             queue.async { continuation.resume(with: Result { try body(self) }) }
         }
     }

@@ -95,7 +95,7 @@ import Testing
 
     /// On a thread of its own: the session runs its tasks itself, and waits for the database.
     private static func onAThread(_ body: @escaping @Sendable () -> Outcome) async -> Outcome {
-        await withCheckedContinuation { continuation in
+        await withResumption { continuation in
             do {
                 try DetachedThread.start { continuation.resume(returning: body()) }
             } catch {

@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: 0..<shards)
     func theClientHoldsWhatTheModelHolds(shard: Int) async throws {
         // On a thread of its own: so much work would hold up one of the few threads that all tests share.
-        let outcome = await withCheckedContinuation { continuation in
+        let outcome = await withResumption { continuation in
             do {
                 try DetachedThread.start { continuation.resume(returning: Self.run(shard)) }
             } catch {

@@ -11,7 +11,7 @@ final class WaitingCalls<Answer: Sendable>: Sendable {
 
     private struct State {
         var lastID = 0
-        var waiting: [(call: Call, continuation: CheckedContinuation<Answer, any Error>)] = []
+        var waiting: [(call: Call, continuation: Resumption<Answer, any Error>)] = []
     }
 
     private let state = Lock(State())
@@ -29,8 +29,8 @@ final class WaitingCalls<Answer: Sendable>: Sendable {
             return state.lastID
         }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Answer, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Answer, any Error>) in
                 let isCancelled = state.withLock { state in
                     if Task.isCancelled { return true }
                     state.waiting.append((Call(id: id, request: request), continuation))
@@ -46,7 +46,7 @@ final class WaitingCalls<Answer: Sendable>: Sendable {
     /// Answers a call.
     func answer(_ call: Call, _ result: Result<Answer, any Error>) { take(call.id)?.resume(with: result) }
 
-    private func take(_ id: Int) -> CheckedContinuation<Answer, any Error>? {
+    private func take(_ id: Int) -> Resumption<Answer, any Error>? {
         state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0.call.id == id }) else { return nil }
             return state.waiting.remove(at: index).continuation

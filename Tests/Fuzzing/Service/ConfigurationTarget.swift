@@ -85,7 +85,7 @@ struct ConfigurationTarget: FuzzTarget {
         guard let kind = input.first else { return }
         let bytes = Repetition.unfold(Array(input.dropFirst()), limit: 1 << 14)
         let text = String(decoding: bytes, as: UTF8.self)
-        if kind % 2 == 0 { checkService(text) } else { SyncConfigProperties.check(text, &tally) }
+        if kind % 2 == 0 { checkService(text) } else { LanguageProperties.check(text, &tally) }
     }
 
     private mutating func checkService(_ text: String) {

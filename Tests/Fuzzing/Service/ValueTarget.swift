@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// The converter of Postgres' texts: the first byte chooses the type, the second one what is repeated.
@@ -15,7 +16,7 @@ struct ValueTarget: FuzzTarget {
 
     private static let scalars: [PostgresType] = [
         .text, .boolean, .integer, .real, .bytes, .json, .date, .time, .timestamp, .timestampWithZone,
-        .logPosition,
+        .logPosition, .name,
     ]
 
     // Made anew each time: the sanitizer takes an indirect enumeration that a global holds for a leak.
@@ -62,8 +63,10 @@ struct ValueTarget: FuzzTarget {
         let type = Self.types[Int(choice) % Self.types.count]
         let bytes = Repetition.unfold(Array(input.dropFirst()), limit: 1 << 12)
         let text = String(decoding: bytes, as: UTF8.self)
-        for digits in [nil, 0, 3] {
-            let converter = ValueConverter(options: ConversionOptions(fractionDigits: digits))
+        for (edition, digits) in [(1, nil), (3, nil), (3, 0), (3, 3)] as [(Int, Int?)] {
+            var options = CompatibilityOptions(edition: edition)
+            options.fractionDigits = digits
+            let converter = ValueConverter(options: options)
             do throws(ConversionError) {
                 check(try converter.value(text, type), type)
             } catch {

@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 @testable import PowerSyncMockService
@@ -26,8 +27,8 @@ struct CrashStream: Sendable {
     /// Holds the buckets of a replication stream until another one is served.
     private func follow(_ publication: Publication) async throws {
         let stream = publication.stream
-        let names = publication.config.sources.flatMap { source in
-            StoreScript.owners.map { "\(stream)#\(source.name)[\"\($0)\"]" }
+        let names = publication.served.plan.sources.flatMap { source in
+            StoreScript.owners.map { "\(stream)#\(source.name.text)[\"\($0)\"]" }
         }
         let mailbox = Mailbox(
             buckets: Set(names.map { ExactText($0) }), key: ExactText(StoreSession.writeCheckpointKey))

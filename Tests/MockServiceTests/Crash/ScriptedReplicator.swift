@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 @testable import PowerSyncMockService
@@ -29,7 +30,7 @@ struct ScriptedReplicator: Sendable {
             let stream = try await prepared()
             let context = EvaluationContext(
                 stream: stream.number,
-                config: try SyncConfigReader.compile(StoreScript.config(named: name)))
+                plan: try SyncPlan.compiled(StoreScript.config(named: name)))
             let writer = GroupWriter(
                 store, context, publisher: publisher, frames: frames, maySwitch: !isFormer)
             try await Intake.with(

@@ -48,4 +48,21 @@ extension StoreCheck {
         check(missing == 0, "\(missing) keys of source rows find nothing of them")
         check(unsaid == 0, "\(unsaid) keys find a source row that does not say so")
     }
+
+    /// Ids that rows have set ascend with their operations, and a client has no more of them than are asked for.
+    mutating func checkCustomWriteCheckpoints(_ connection: SQLiteConnection) throws {
+        let versions = try connection.query(
+            "SELECT stream, key, op_id, id FROM custom_write_checkpoint ORDER BY stream, key, op_id"
+        ) { (place: [$0[0], $0[1]], operation: $0.int64(2), id: $0.int64(3)) }
+        for version in versions {
+            check(
+                version.operation >= 1 && version.operation <= lastOperation,
+                "a write checkpoint has operation \(version.operation), the counter is at \(lastOperation)")
+        }
+        for (_, versions) in Dictionary(grouping: versions, by: \.place) {
+            let ids = versions.map(\.id)
+            check(ids.count <= 2, "a client has \(ids.count) write checkpoints")
+            check(ids == ids.sorted() && Set(ids).count == ids.count, "write checkpoints go back: \(ids)")
+        }
+    }
 }

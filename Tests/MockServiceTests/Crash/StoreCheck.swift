@@ -58,6 +58,7 @@ struct StoreCheck {
             try readPositions(connection)
             try readOperations(StoredOperations(connection))
             try checkLookups(connection)
+            try checkCustomWriteCheckpoints(connection)
         } else {
             check(version == 0, "the file has version \(version), not \(StoreSchema6.version)")
         }

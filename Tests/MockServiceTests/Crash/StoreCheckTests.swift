@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -69,7 +70,7 @@ struct StoreCheckTests {
 
     private static func context(_ session: StoreSession) throws -> EvaluationContext {
         EvaluationContext(
-            stream: session.stream.number, config: try SyncConfigReader.compile(StoreScript.config))
+            stream: session.stream.number, plan: try SyncPlan.compiled(StoreScript.config))
     }
 
     @Test(arguments: [
@@ -94,6 +95,8 @@ struct StoreCheckTests {
         "DELETE FROM bucket WHERE id = 1",
         "DELETE FROM source_row WHERE key = (SELECT min(key) FROM source_row)",
         "DELETE FROM large_value",
+        "INSERT INTO custom_write_checkpoint VALUES (1, 'k', 1, 5), (1, 'k', 2, 4)",
+        "INSERT INTO custom_write_checkpoint SELECT 1, 'k', last_op + 1, 5 FROM counter",
         "PRAGMA user_version = 5",
     ])
     func aStateThatWasTamperedWithIsNot(statement: String) async throws {

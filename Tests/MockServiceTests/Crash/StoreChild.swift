@@ -2,6 +2,7 @@ import CPowerSyncLossyFiles
 import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 @testable import PowerSyncMockService
@@ -82,8 +83,9 @@ enum StoreChild {
         if let active = try await store.deploy(configHash: name) {
             publisher.publish(
                 DurableCommit(
-                    stream: active.number, config: try SyncConfigReader.compile(active.config),
-                    checkpoint: active.checkpoint, changed: .any))
+                    served: ServedPlan(
+                        stream: active.number, plan: try SyncPlan.compiled(active.config)),
+                    checkpoint: active.checkpoint, changed: .any, lookups: .any))
         }
         let emptied = Lock(0)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 
 /// A state to which the transactions of a script are applied, from where its file left off.
 struct StoreSession {
@@ -61,7 +62,7 @@ struct StoreSession {
             throw Failure(description: "\(stream.appliedLSN) is no commit of the script")
         }
         let context = EvaluationContext(
-            stream: stream.number, config: try SyncConfigReader.compile(StoreScript.config))
+            stream: stream.number, plan: try SyncPlan.compiled(StoreScript.config))
         self.store = store
         self.stream = stream
         self.script = script

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Makes batches of tuples, and says what today's evaluation makes of them.
@@ -53,11 +54,11 @@ struct ComparedOperation: Hashable {
 
     /// What today's evaluator makes of a row; a value that does not fit its type is the text of Postgres.
     static func expected(
-        _ texts: [String?], of plan: TablePlan, _ config: CompiledSyncConfig, _ replicaID: ReplicaID
+        _ texts: [String?], of plan: TablePlan, _ config: SyncPlan, _ replicaID: ReplicaID
     ) -> [ComparedOperation] {
         let row = SourceRow(
             shape: RowShape(columns: plan.table.description.columns.map(\.name)),
-            values: values(texts, of: plan, config.conversion))
+            values: values(texts, of: plan, config.options))
         let description = plan.table.description
         return RowEvaluator(config).evaluate(row, schema: description.schema, table: description.name).map {
             ComparedOperation(
@@ -70,7 +71,7 @@ struct ComparedOperation: Hashable {
 
     /// The values of texts, one for each column.
     static func values(
-        _ texts: [String?], of plan: TablePlan, _ options: ConversionOptions
+        _ texts: [String?], of plan: TablePlan, _ options: CompatibilityOptions
     ) -> [SQLiteValue] {
         zip(texts, plan.conversions).map { text, type in
             do throws(ConversionError) {

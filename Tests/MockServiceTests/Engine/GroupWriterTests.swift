@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -209,12 +210,12 @@ struct GroupWriterTests {
     @Test func aStreamThatMayNotBeShownIsStoredAndNotVisible() async throws {
         try await StoreFixture.withFolder { path in
             let fixture = try await StoreFixture(path: path)
-            let config = fixture.context.config
             let publisher = Publisher()
             publisher.publish(
                 DurableCommit(
-                    stream: 99, config: config,
-                    checkpoint: StoredCheckpoint(operation: 5, lsn: LSN(rawValue: 30)), changed: .any))
+                    served: ServedPlan(stream: 99, plan: fixture.context.plan),
+                    checkpoint: StoredCheckpoint(operation: 5, lsn: LSN(rawValue: 30)), changed: .any,
+                    lookups: .any))
             let early = try await Self.write(
                 Self.commit(20, StoreFixture.row("a", "u1"), of: fixture.table), to: fixture, publisher)
             #expect(early.checkpoint == nil && early.committed == LSN(rawValue: 20))

@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -59,7 +60,7 @@ final class GrowthHour {
     private static let batch = 500
 
     private let fixture: StoreFixture
-    private let config: CompiledSyncConfig
+    private let plan: SyncPlan
     private let clock = ManualClock(0)
     private let publisher = Publisher()
     private let alarm: Alarm
@@ -78,7 +79,7 @@ final class GrowthHour {
     /// Begins with a store that has a checkpoint, and ten streams.
     init(path: String) async throws {
         fixture = try await StoreFixture(path: path, limits: Self.limits)
-        config = try SyncConfigReader.compile(StoreFixture.config)
+        plan = try SyncPlan.compiled(StoreFixture.config)
         alarm = Alarm(clock.clock)
         let publisher = publisher
         let alarm = alarm
@@ -211,7 +212,7 @@ final class GrowthHour {
     func leaveStream() async throws {
         let store = fixture.store
         let left = try await store.addStream(config: "", configHash: "left", publication: 1) { "left_\($0)" }
-        let context = EvaluationContext(stream: left.number, config: config)
+        let context = EvaluationContext(stream: left.number, plan: plan)
         let table = try await store.resolve(fixture.table.description, types: TypeCatalog(), context)
         for piece in 0..<10 {
             let changes = (0..<600).map { RowChange.snapshot(row(piece * 600 + $0)) }

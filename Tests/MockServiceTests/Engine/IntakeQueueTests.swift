@@ -82,6 +82,52 @@ struct IntakeQueueTests {
         #expect(queue.hasRoom(for: 100 * size))
     }
 
+    /// A few bytes of an array may come to very many of operations.
+    @Test func whatIsEvaluatedIsWrittenBeforeMoreIsOnceItIsMuch() {
+        #expect(StoreLimits().evaluatedBytes == 64 << 20)
+        let limits = Self.limits { $0.evaluatedBytes = 1000 }
+        func large(_ number: Int, _ count: Int) -> EvaluatedBatch {
+            var batch = Self.evaluated(Self.batch(number))
+            batch.bytes = [UInt8](repeating: 0, count: count)
+            return batch
+        }
+        var queue = IntakeQueue(limits: limits)
+        for number in 1...4 { queue.add(Self.batch(number)) }
+        for number: UInt64 in 0...1 { #expect(queue.takeSubmitted()?.number == number) }
+        queue.finish(1, large(2, 1000))
+        #expect(queue.hasRoom(for: 1))
+        queue.finish(0, large(1, 1))
+        // Who has begun ends; nobody begins, and nothing comes but positions.
+        #expect(queue.takeSubmitted() == nil)
+        #expect(!queue.hasRoom(for: 1) && queue.hasRoom(for: 1, isOfPositions: true))
+        #expect(Self.written(queue.takeJob()) == [1, 2])
+        // It is in memory until it is on the disk, and one more beside it.
+        #expect(queue.takeSubmitted()?.number == 2)
+        #expect(queue.takeSubmitted() == nil)
+        #expect(!queue.hasRoom(for: 1))
+        queue.finishJob()
+        #expect(queue.hasRoom(for: 1))
+        queue.finish(2, large(3, 5000))
+        #expect(queue.takeSubmitted() == nil)
+        #expect(Self.written(queue.takeJob()) == [3])
+        queue.finishJob()
+        #expect(queue.takeSubmitted()?.number == 3)
+        queue.finish(3, large(4, 1))
+        #expect(Self.written(queue.takeJob()) == [4])
+        queue.finishJob()
+        #expect(queue.isAtRest && queue.hasRoom(for: 1))
+        // One that came evaluated counts as well; it waits for those before it, which are not left for it.
+        queue.add(Self.batch(5))
+        queue.add(large(6, 2000), bytes: 1)
+        queue.add(Self.batch(7))
+        #expect(!queue.hasRoom(for: 1))
+        #expect(queue.takeJob() == nil)
+        #expect(queue.takeSubmitted()?.number == 4)
+        #expect(queue.takeSubmitted() == nil)
+        queue.finish(4, large(5, 1))
+        #expect(Self.written(queue.takeJob()) == [5, 6])
+    }
+
     @Test func aGroupIsBoundedInBytesAndOneOfASnapshotIsLarger() {
         let size = Self.batch(1).byteCount
         let limits = Self.limits {

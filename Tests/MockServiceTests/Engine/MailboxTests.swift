@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -8,10 +9,12 @@ import Testing
 
 @Suite(.patient())
 struct MailboxTests {
-    private let config: CompiledSyncConfig
+    private let served: ServedPlan
     private let key = ExactText("k")
 
-    init() throws { config = try SyncConfigReader.compile(ReplicationServiceTests.config) }
+    init() throws {
+        served = ServedPlan(stream: 1, plan: try SyncPlan.compiled(ReplicationServiceTests.config))
+    }
 
     private func names(_ names: [String]) -> Set<ExactText> { Set(names.map { ExactText($0) }) }
 
@@ -30,7 +33,7 @@ struct MailboxTests {
         _ number: UInt64, _ changed: [String]?, writeCheckpoints: [ExactText: Int64] = [:]
     ) -> Publication {
         Publication(
-            sequence: number, stream: 1, config: config,
+            sequence: number, served: served,
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
             changed: changed.map { names in
                 totals(Dictionary(uniqueKeysWithValues: names.map { ($0, number) }))
@@ -42,7 +45,7 @@ struct MailboxTests {
     ) -> Mailbox.News {
         Mailbox.News(
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
-            changed: changed.map { totals($0) }, writeCheckpoint: writeCheckpoint)
+            changed: changed.map { totals($0) }, lookups: [], writeCheckpoint: writeCheckpoint)
     }
 
     @Test func allThatWasPublishedBecomesOneChange() {
@@ -95,6 +98,22 @@ struct MailboxTests {
         // That is over then.
         _ = mailbox.post(publication(10, ["a"]))
         #expect(mailbox.take() == news(10, ["a": 10]))
+    }
+
+    /// What waits names the buckets of others, too, and there may be thousands of these in each.
+    @Test func namesThatWaitHaveALimit() {
+        #expect(StoreLimits().mailboxNames == 65_536)
+        let mailbox = Mailbox(buckets: names(["a"]), key: key, nameLimit: 3)
+        _ = mailbox.post(publication(1, ["a", "x"], writeCheckpoints: [key: 7]))
+        _ = mailbox.post(publication(2, ["y"]))
+        #expect(mailbox.take() == news(2, ["a": 1], 7))
+        _ = mailbox.post(publication(3, ["a", "x"], writeCheckpoints: [key: 8]))
+        _ = mailbox.post(publication(4, ["x", "y"]))
+        _ = mailbox.post(publication(5, ["x"]))
+        #expect(mailbox.take() == news(5, nil, 8))
+        // One alone is held, however much it names.
+        _ = mailbox.post(publication(6, ["a", "x", "y", "z"]))
+        #expect(mailbox.take() == news(6, ["a": 6]))
     }
 
     @Test func nothingComesBehindTheEnd() async throws {

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -255,7 +256,7 @@ struct PublishedFramesTests {
                 "slot_\($0)"
             }
             try await store.holdCheckpoint(next.number, until: .zero, isSnapshotDone: true)
-            let context = EvaluationContext(stream: next.number, config: rig.fixture.context.config)
+            let context = EvaluationContext(stream: next.number, plan: rig.fixture.context.plan)
             let batch = RowEvaluation.evaluateAtOnce(
                 ChangeBatch(.committed(LSN(rawValue: 2))), context.converter)
             let outcome = try await GroupWriter(
@@ -278,7 +279,7 @@ struct PublishedFramesTests {
                 "slot_\($0)"
             }
             try await store.holdCheckpoint(next.number, until: .zero, isSnapshotDone: true)
-            let context = EvaluationContext(stream: next.number, config: rig.fixture.context.config)
+            let context = EvaluationContext(stream: next.number, plan: rig.fixture.context.plan)
             let table = try await store.resolve(
                 rig.fixture.table.description, types: TypeCatalog(), context)
             func write(_ events: [ReplicationEvent]) async throws -> WriteOutcome {

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -7,10 +8,12 @@ import Testing
 /// What clients are served from, who is told of it, and when that changes (service 7.2).
 @Suite(.patient())
 struct PublisherTests {
-    private let config: CompiledSyncConfig
+    private let plan: SyncPlan
     private let publisher = Publisher()
 
-    init() throws { config = try SyncConfigReader.compile(ReplicationServiceTests.config) }
+    init() throws { plan = try SyncPlan.compiled(ReplicationServiceTests.config) }
+
+    private func served(by stream: StreamNumber) -> ServedPlan { ServedPlan(stream: stream, plan: plan) }
 
     private func checkpoint(_ lsn: UInt64) -> StoredCheckpoint {
         StoredCheckpoint(operation: Int64(lsn), lsn: LSN(rawValue: lsn))
@@ -29,7 +32,9 @@ struct PublisherTests {
     private func commit(_ stream: StreamNumber, _ lsn: UInt64, _ changed: String...) -> DurableCommit {
         var buckets = ChangedBuckets()
         for name in changed { buckets.insert(ExactText(name), totals(lsn)) }
-        return DurableCommit(stream: stream, config: config, checkpoint: checkpoint(lsn), changed: buckets)
+        return DurableCommit(
+            served: served(by: stream), checkpoint: checkpoint(lsn), changed: buckets,
+            lookups: ChangedLookups())
     }
 
     private func attach(
@@ -77,7 +82,8 @@ struct PublisherTests {
     @Test func aPositionIsPublishedIfItsOperationsAre() throws {
         func advance(_ operation: Int64, to position: UInt64, of stream: StreamNumber = 1) -> Bool {
             publisher.advance(
-                to: StoredCheckpoint(operation: operation, lsn: LSN(rawValue: position)), of: stream, config)
+                to: StoredCheckpoint(operation: operation, lsn: LSN(rawValue: position)),
+                served(by: stream))
         }
         #expect(!advance(10, to: 20), "nobody is served")
         publisher.publish(commit(1, 10))
@@ -111,6 +117,31 @@ struct PublisherTests {
         #expect(stream.mailbox.take()?.changed == changed(["a": 11, "c": 12]))
         publisher.publish(commit(1, 13, "b"), maySwitch: false)
         #expect(stream.mailbox.take()?.changed == changed(["b": 13]))
+    }
+
+    /// So are the keys of lookups that find something else.
+    @Test func changedLookupsWaitForTheNextCheckpoint() throws {
+        func commit(_ lsn: UInt64, _ keys: LookupKey...) -> DurableCommit {
+            var lookups = ChangedLookups()
+            for key in keys { lookups.insert(key) }
+            return DurableCommit(
+                served: served(by: 1), checkpoint: checkpoint(lsn), changed: ChangedBuckets(),
+                lookups: lookups)
+        }
+        let (one, two) = (LookupKey(definition: 1, key: [1]), LookupKey(definition: 1, key: [2]))
+        publisher.publish(commit(10))
+        let stream = try attach("a")
+        stream.update(buckets: [ExactText("a")], lookups: [one, two])
+        #expect(!publisher.mayServe(2, from: checkpoint(9)))
+        publisher.publish(commit(11, one), maySwitch: false)
+        #expect(stream.mailbox.take() == nil)
+        publisher.abandonSwitch()
+        let position = StoredCheckpoint(operation: 10, lsn: LSN(rawValue: 30))
+        #expect(!publisher.advance(to: position, served(by: 1)), "what was held back comes first")
+        publisher.publish(commit(12, two), maySwitch: false)
+        #expect(stream.mailbox.take()?.lookups == [one, two])
+        publisher.publish(commit(13, LookupKey(definition: 1, key: [3])), maySwitch: false)
+        #expect(stream.mailbox.take() == nil)
     }
 
     /// A former configuration asks the state which stream is served while the new one takes its place.
@@ -153,7 +184,8 @@ struct PublisherTests {
         #expect(two.mailbox.take()?.checkpoint == checkpoint(13))
         #expect(three.mailbox.take()?.changed == changed(["c": 14]))
         publisher.publish(
-            DurableCommit(stream: 1, config: config, checkpoint: checkpoint(15), changed: .any))
+            DurableCommit(
+                served: served(by: 1), checkpoint: checkpoint(15), changed: .any, lookups: .any))
         #expect(publisher.sessionWakeups == 6)
         for stream in [one, two, three] {
             let news = stream.mailbox.take()

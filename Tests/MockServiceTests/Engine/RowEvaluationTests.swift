@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -30,13 +31,13 @@ struct RowEvaluationTests {
         keepsLargeValues: Bool = true
     ) async throws -> EvaluatedTable {
         let list = queries.map { "      - \(JSON.quoted($0))\n" }.joined()
-        let config = try SyncConfigReader.compile(
+        let plan = try SyncPlan.compiled(
             "config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)")
         let described = columns.enumerated().map { index, column in
             SourceColumn(name: column.name, typeOID: column.type, isIdentity: identity.contains(index))
         }
         return try await EvaluatedTable(
-            config, TableDescription(oid: 7, schema: "public", name: "t", columns: described), Self.types,
+            plan, TableDescription(oid: 7, schema: "public", name: "t", columns: described), Self.types,
             keepsLargeValues: keepsLargeValues)
     }
 
@@ -105,7 +106,7 @@ struct RowEvaluationTests {
     ) throws {
         let plan = table.plan
         func identity(_ texts: [String?]) -> [(name: String, value: SQLiteValue)] {
-            let values = ComparedOperation.values(texts, of: plan, table.config.conversion)
+            let values = ComparedOperation.values(texts, of: plan, table.config.options)
             return plan.identity.map { (name: plan.table.description.columns[$0].name, value: values[$0]) }
         }
         func key(_ texts: [String?]) -> [UInt8] {
@@ -141,7 +142,7 @@ struct RowEvaluationTests {
             builder.add(
                 .snapshot, new: [.text("r\(row)"), .text("\(row)"), .text("u\(row % 7)"), .text(body)])
         }
-        let converter = SlotConverter(options: table.config.conversion)
+        let converter = SlotConverter(options: table.config.options)
         var limits = StoreLimits()
         limits.evaluatedRows = 10
         let batch = try await RowEvaluation.evaluate(builder.batch, converter, limits: limits)
@@ -214,6 +215,22 @@ struct RowEvaluationTests {
         #expect(try data(1, of: batch, table) == [#"{"id":"b","rank":2}"#])
     }
 
+    /// It is one for all rows, whatever they hold, and none of that is in the log.
+    @Test func aWarningHasNothingOfARow() async throws {
+        let table = try await self.table("SELECT id FROM t WHERE 'x' IN note")
+        let batch = table.evaluate { builder in
+            for note in [#""secret""#, #"["secret""#, #"{"secret": 1"#, "12345"] {
+                builder.add(.insert, new: [.text("a"), .text("1"), .text(note), .text("b")])
+            }
+        }
+        var warnings = RowWarnings()
+        warnings.add(
+            "A query of s|0 has no value for a row of public.t, which is not in its buckets: "
+                + "A text is not the JSON that it has to be.", 4)
+        #expect(batch.warnings == warnings)
+        #expect(batch.operations.isEmpty)
+    }
+
     @Test func anOutputThatQueriesShareIsMadeOnceARow() async throws {
         let table = try await self.table(
             "SELECT * FROM t WHERE rank > 2", "SELECT * FROM t WHERE note = auth.user_id()",
@@ -254,6 +271,40 @@ struct RowEvaluationTests {
         var warnings = RowWarnings()
         warnings.add("[PSYNC_S1002] A row of public.t is larger than 15 MiB and is not synced.")
         #expect(batch.warnings == warnings && batch.waiting.isEmpty)
+    }
+
+    @Test func aRowComesToNoMoreThanItMay() async throws {
+        let table = try await self.table(
+            "SELECT * FROM t WHERE note = auth.user_id()",
+            "SELECT id FROM t WHERE body = auth.parameter('b')")
+        func evaluated(_ limits: StoreLimits = StoreLimits()) -> EvaluatedBatch {
+            table.evaluate(limits: limits) { builder in
+                builder.add(.insert, new: [.text("a"), .text("1"), .text("n"), .text("b")])
+                builder.add(.insert, new: [.text("b"), .text("1"), .text("n"), .null])
+            }
+        }
+        let whole = evaluated()
+        #expect(whole.rows.map(\.operations.count) == [2, 1])
+        let record = whole.operations[0].record.count
+        let name = whole.buckets[whole.operations[0].bucket].count
+        let (places, names, bytes) = (1, name, record + name)
+        var limits = [StoreLimits(), StoreLimits(), StoreLimits()]
+        limits[0].rowPlaces = places
+        limits[1].rowNameBytes = names
+        limits[2].rowOperationBytes = bytes
+        let texts = [
+            "The row would be in more than \(places) places.",
+            "The names of its buckets would have more than \(names) bytes.",
+            "The operations of the row would have more than \(bytes) bytes.",
+        ]
+        for (limits, text) in zip(limits, texts) {
+            let batch = evaluated(limits)
+            #expect(batch.rows.map(\.operations.count) == [1, 1])
+            var warnings = RowWarnings()
+            warnings.add(
+                "A query of s|1 has no value for a row of public.t, which is not in its buckets: \(text)")
+            #expect(batch.warnings == warnings)
+        }
     }
 
     @Test func largeValuesAreKeptOfRowsThatAreSynced() async throws {

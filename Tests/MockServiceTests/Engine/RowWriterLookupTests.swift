@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -29,7 +30,7 @@ struct RowWriterLookupTests {
     private static func write(
         _ changes: [Change], isVisible: Bool = true, to fixture: StoreFixture
     ) async throws -> Set<LookupKey> {
-        let config = try SyncConfigReader.compile(StoreFixture.config)
+        let config = try SyncPlan.compiled(StoreFixture.config)
         let (table, stream) = (fixture.table, fixture.stream.number)
         return try await fixture.store.pool.write { connection in
             try connection.transaction {
@@ -37,7 +38,9 @@ struct RowWriterLookupTests {
                     $0.int64(0)
                 }
                 let writer = try RowWriter(connection, stream: stream, checkpoint: checkpoint ?? 0)
-                let plan = try TablePlan(table, config) { try writer.outputType(named: $0) }
+                let plan = try TablePlan(table, ServedPlan(stream: stream, plan: config)) {
+                    try writer.outputType(named: $0)
+                }
                 let definition = try LookupVersions(connection).definition(
                     named: LookupHistory.names[0], of: stream)
                 for change in changes {
@@ -54,19 +57,19 @@ struct RowWriterLookupTests {
                     try connection.run(
                         "UPDATE replication_stream SET checkpoint_op = ?", [.integer(writer.lastOperation)])
                 }
-                return writer.changedLookups
+                return try #require(writer.changedLookups)
             }
         }
     }
 
     private static func row(
         _ change: Change, _ finds: [(key: Int64, number: Int64)], of plan: TablePlan, _ definition: Int64,
-        _ config: CompiledSyncConfig, _ writer: RowWriter
+        _ config: SyncPlan, _ writer: RowWriter
     ) throws -> RowWriter.Row {
         var builder = BatchBuilder([plan])
         let owner = change.owner.map { PgOutputValue.text($0) } ?? .null
         builder.add(.insert, new: [.text(change.id), owner, .text("x")])
-        let batch = RowEvaluation.evaluateAtOnce(builder.batch, SlotConverter(options: config.conversion))
+        let batch = RowEvaluation.evaluateAtOnce(builder.batch, SlotConverter(options: config.options))
         let key = try #require(batch.rows[0].key)
         var bytes = batch.bytes
         func append(_ part: [UInt8]) -> Range<Int> {

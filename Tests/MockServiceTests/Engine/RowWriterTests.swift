@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -182,16 +183,18 @@ struct RowWriterTests {
 
     /// Writes changes by way of an evaluated batch: what is read of rows is in the batch, what was is in the store.
     private static func write(_ changes: [RowChange], to fixture: StoreFixture) async throws {
-        let config = try SyncConfigReader.compile(Self.config)
+        let config = try SyncPlan.compiled(Self.config)
         let (table, stream) = (fixture.table, fixture.stream.number)
         try await fixture.store.pool.write { connection in
             try connection.transaction {
                 let writer = try RowWriter(connection, stream: stream, checkpoint: 0)
-                let plan = try TablePlan(table, config) { try writer.outputType(named: $0) }
+                let plan = try TablePlan(table, ServedPlan(stream: stream, plan: config)) {
+                    try writer.outputType(named: $0)
+                }
                 var builder = BatchBuilder([plan])
                 for change in changes { add(change, to: &builder) }
                 let batch = RowEvaluation.evaluateAtOnce(
-                    builder.batch, SlotConverter(options: config.conversion))
+                    builder.batch, SlotConverter(options: config.options))
                 let buckets = try batch.buckets.map {
                     try writer.bucket(named: String(decoding: batch.bytes[$0], as: UTF8.self))
                 }

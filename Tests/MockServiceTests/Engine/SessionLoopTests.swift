@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -147,7 +148,7 @@ struct SessionLoopTests {
             let loop = try rig.attach(["u1"], key: "k")
             let next = try await rig.storeUnpublished([.insert(SessionRig.row("r2", "u1"))])
             let view = try await loop.firstView()
-            #expect(view.operation == 2 && view.writeCheckpoint == nil)
+            #expect(view.view.operation == 2 && view.view.writeCheckpoint == nil)
             // It is reached with the checkpoint before.
             try await rig.takeWriteCheckpoint("k", at: published)
             let stream = rig.serve(loop, view)
@@ -172,7 +173,7 @@ struct SessionLoopTests {
             let current = try #require(rig.publisher.current).checkpoint
             let position = rig.position(behind: 5)
             let isPublished = rig.publisher.advance(
-                to: StoredCheckpoint(operation: current.operation, lsn: position), of: rig.stream, rig.config)
+                to: StoredCheckpoint(operation: current.operation, lsn: position), rig.served)
             try #require(isPublished)
             _ = try await rig.store.nextWriteCheckpoint(key: "k", head: position, published: position)
             let stream = try await rig.open(["u1"], key: "k")
@@ -327,13 +328,13 @@ struct SessionLoopTests {
             let commit = try await rig.storeUnpublished([.insert(SessionRig.row("r1", "u1"))])
             rig.publisher.publish(
                 DurableCommit(
-                    stream: rig.stream, config: rig.config, checkpoint: commit.checkpoint,
-                    changed: knowsTotals ? commit.changed : .any))
+                    served: rig.served, checkpoint: commit.checkpoint,
+                    changed: knowsTotals ? commit.changed : .any, lookups: commit.lookups))
             try await wait(for: "the stream to read") { rig.store.pool.waitingReads >= 1 }
             rig.publisher.publish(
                 DurableCommit(
-                    stream: rig.stream + 1, config: rig.config, checkpoint: commit.checkpoint,
-                    changed: ChangedBuckets()))
+                    served: ServedPlan(stream: rig.stream + 1, plan: rig.served.plan),
+                    checkpoint: commit.checkpoint, changed: ChangedBuckets(), lookups: ChangedLookups()))
             gate.open()
             try await busy.value
             try await wait(forEndOf: stream.task)

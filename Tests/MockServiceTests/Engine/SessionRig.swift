@@ -1,5 +1,6 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -59,7 +60,7 @@ final class SessionRig: Sendable {
         let task: Task<Void, any Error>
     }
 
-    private static let configText = """
+    static let configText = """
         config: {edition: 3}
         streams:
           s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
@@ -68,7 +69,7 @@ final class SessionRig: Sendable {
 
     let store: ServiceStore
     let stream: StreamNumber
-    let config: CompiledSyncConfig
+    let served: ServedPlan
     let publisher = Publisher()
     let frames: FrameStore
     let lines: LineBudget
@@ -76,6 +77,8 @@ final class SessionRig: Sendable {
     let alarm: Alarm
     private let context: EvaluationContext
     private let table: SourceTable
+    /// Tables beside the usual one, by name.
+    private let others: [String: SourceTable]
     private let slots = ConnectionSlots(limit: .max)
     private let readings: Lock<Int>
     private let folder: TemporaryDirectory
@@ -83,8 +86,18 @@ final class SessionRig: Sendable {
     private let last = Lock<UInt64>(0)
 
     /// Runs a test with a checkpoint that is published and has no rows.
-    static func run(readers: Int = 4, _ body: (SessionRig) async throws -> Void) async throws {
-        let rig = try await SessionRig(readers: readers)
+    ///
+    /// - Parameters:
+    ///   - readers: How many connections read.
+    ///   - text: The configuration.
+    ///   - others: The columns of tables beside the usual one, of which the first identifies a row, by the table's name.
+    ///   - body: The test.
+    /// - Throws: What `body` throws.
+    static func run(
+        readers: Int = 4, _ text: String = configText, others: [String: [String]] = [:],
+        _ body: (SessionRig) async throws -> Void
+    ) async throws {
+        let rig = try await SessionRig(readers: readers, text, others)
         do {
             try await rig.commit()
             try await body(rig)
@@ -95,22 +108,24 @@ final class SessionRig: Sendable {
         await rig.end()
     }
 
-    private init(readers: Int) async throws {
+    private init(readers: Int, _ text: String, _ others: [String: [String]]) async throws {
         let folder = try TemporaryDirectory(prefix: "sessions-")
         let store = try await ServiceStore.open(path: "\(folder.path)/state.db", readers: readers)
-        let config = try SyncConfigReader.compile(Self.configText)
+        let plan = try SyncPlan.compiled(text)
         let record = try await store.addStream(config: "", configHash: "hash", publication: 1) {
             "slot_\($0)"
         }
         try await store.holdCheckpoint(record.number, until: .zero, isSnapshotDone: true)
-        let context = EvaluationContext(stream: record.number, config: config)
+        let served = try await store.serving(plan, by: record.number)
+        let context = EvaluationContext(served)
         table = try await store.resolve(
-            TableDescription(
-                oid: 7, schema: "public", name: "t",
-                columns: [
-                    SourceColumn(name: "id", typeOID: 25, isIdentity: true),
-                    SourceColumn(name: "owner", typeOID: 25, isIdentity: false),
-                ]), types: TypeCatalog(), context)
+            Self.description(7, "t", ["id", "owner"]), types: TypeCatalog(), context)
+        var tables: [String: SourceTable] = [:]
+        for (number, other) in others.sorted(by: { $0.key < $1.key }).enumerated() {
+            tables[other.key] = try await store.resolve(
+                Self.description(8 + UInt32(number), other.key, other.value), types: TypeCatalog(), context)
+        }
+        self.others = tables
         let (lines, readings) = (LineBudget(limit: 1 << 30), Lock(0))
         frames = FrameStore(lines: lines) { request in
             readings.withLock { $0 += 1 }
@@ -120,12 +135,21 @@ final class SessionRig: Sendable {
         self.readings = readings
         self.folder = folder
         self.store = store
-        self.config = config
+        self.served = served
         self.context = context
         stream = record.number
         let alarm = Alarm(clock.clock)
         self.alarm = alarm
         ringing = Task { await alarm.run() }
+    }
+
+    /// A table of texts, of which the first identifies a row.
+    private static func description(_ oid: UInt32, _ name: String, _ columns: [String]) -> TableDescription {
+        TableDescription(
+            oid: oid, schema: "public", name: name,
+            columns: columns.map {
+                SourceColumn(name: $0, typeOID: 25, isIdentity: $0 == columns.first)
+            })
     }
 
     private func end() async {
@@ -163,16 +187,37 @@ final class SessionRig: Sendable {
         try #require(result.checkpoint != nil)
     }
 
+    /// Ends a transaction that changes several tables, and publishes it.
+    ///
+    /// - Parameter changes: For each table its changes.
+    /// - Throws: What the store throws.
+    func commit(in changes: [(table: String, changes: [RowChange])]) async throws {
+        let result = try await write(events(in: changes) + [.committed(nextPosition())])
+        try #require(result.checkpoint != nil)
+    }
+
+    private func events(in tables: [(table: String, changes: [RowChange])]) throws -> [ReplicationEvent] {
+        var events: [ReplicationEvent] = []
+        for (name, changes) in tables {
+            let table = try #require(name == "t" ? table : others[name])
+            events += changes.map { ReplicationEvent.change(table, $0) }
+        }
+        return events
+    }
+
     /// Stores a transaction that nobody is told of, and keeps nothing of it in memory.
     ///
     /// - Returns: What is to be published.
-    func storeUnpublished(_ changes: [RowChange]) async throws -> DurableCommit {
+    func storeUnpublished(
+        _ changes: [RowChange], in tables: [(table: String, changes: [RowChange])] = []
+    ) async throws -> DurableCommit {
         let position = nextPosition()
         let result = try await store.apply(
-            changes.map { ReplicationEvent.change(table, $0) } + [.committed(position)], context)
+            changes.map { ReplicationEvent.change(table, $0) } + events(in: tables)
+                + [.committed(position)], context)
         return DurableCommit(
-            stream: stream, config: config, checkpoint: try #require(result.checkpoint),
-            changed: result.changed)
+            served: served, checkpoint: try #require(result.checkpoint), changed: result.changed,
+            lookups: result.lookups)
     }
 
     private func nextPosition() -> LSN {
@@ -252,6 +297,28 @@ final class SessionRig: Sendable {
             expiry: expiry)
     }
 
+    /// Attaches a stream whose buckets come of lookups.
+    ///
+    /// - Parameters:
+    ///   - user: The `sub` of its token.
+    ///   - request: The body of its request.
+    ///   - limits: How much it may ask for.
+    /// - Returns: The stream, which has read nothing yet.
+    /// - Throws: If nothing is served.
+    func attach(
+        user: String, _ request: SyncStreamRequest = SyncStreamRequest(),
+        limits: RequestLimits = RequestLimits()
+    ) throws -> SessionLoop {
+        let lookups = SessionLookups(
+            served, request, token: .object([JSONMember("sub", .string(user))]), limits: limits)
+        let attachment = try publisher.attach(
+            Mailbox(buckets: [], key: ExactText(user)), to: stream, isOpen: true)
+        return SessionLoop(
+            store: store, frames: frames, attachment: try #require(attachment), alarm: alarm,
+            slot: try #require(slots.take()), metrics: ServiceMetrics(), lines: lines, buckets: [],
+            expiry: 1e9, lookups: lookups)
+    }
+
     /// Lets an attached stream read what it begins with, and serves it.
     func serve(
         _ loop: SessionLoop, from positions: [BucketRequest] = [], to sink: RecordingSink = RecordingSink()
@@ -262,7 +329,7 @@ final class SessionRig: Sendable {
 
     /// Serves a stream that has read what it begins with.
     func serve(
-        _ loop: SessionLoop, _ view: CheckpointView, from positions: [BucketRequest] = [],
+        _ loop: SessionLoop, _ view: SessionLoop.Sight, from positions: [BucketRequest] = [],
         to sink: RecordingSink = RecordingSink()
     ) -> Stream {
         Stream(

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite(.namesSeed)
 struct SlotConverterTests {
     private static let types: [PostgresType] = [
-        .text, .json, .boolean, .integer, .real, .bytes, .date, .time, .timestamp, .timestampWithZone,
+        .text, .name, .json, .boolean, .integer, .real, .bytes, .date, .time, .timestamp, .timestampWithZone,
         .logPosition, .array(.integer, delimiter: ","), .array(.text, delimiter: ","), .range(.integer),
         .composite([.init(name: "a", type: .text), .init(name: "b", type: .integer)]),
         .multirange(.date),
@@ -41,7 +42,14 @@ struct SlotConverterTests {
         }
     }
 
-    private func compare(_ text: String, _ type: PostgresType, _ options: ConversionOptions) {
+    /// Options of edition 3 with digits of a fraction; those of edition 1, where times stay as they are, for -1.
+    private func options(_ digits: Int?) -> CompatibilityOptions {
+        var options = CompatibilityOptions(edition: digits == -1 ? 1 : 3)
+        options.fractionDigits = digits == -1 ? nil : digits
+        return options
+    }
+
+    private func compare(_ text: String, _ type: PostgresType, _ options: CompatibilityOptions) {
         let before = Array("before".utf8)
         var arena = before + Array(text.utf8)
         let range = before.count..<arena.count
@@ -58,9 +66,9 @@ struct SlotConverterTests {
         #expect(arena.prefix(end).elementsEqual(before + Array(text.utf8) + Array("0".utf8)))
     }
 
-    @Test(arguments: [nil, 0, 3, 6])
+    @Test(arguments: [nil, -1, 0, 3, 6])
     func valuesAreThoseOfTheConverter(_ digits: Int?) {
-        let options = ConversionOptions(fractionDigits: digits)
+        let options = options(digits)
         for type in Self.types {
             for text in Self.texts { compare(text, type, options) }
         }
@@ -82,7 +90,7 @@ struct SlotConverterTests {
             }
             var spelled = String.UnicodeScalarView()
             spelled.append(contentsOf: text)
-            let options = ConversionOptions(fractionDigits: random.pick([nil, 0, 3, 6]))
+            let options = options(random.pick([nil, -1, 0, 3, 6]))
             for type in Self.types { compare(String(spelled), type, options) }
         }
     }

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -12,6 +13,7 @@ struct StoppedStreamsTests {
     /// The tables that hold something of a stream, and how many rows each has.
     private static let tables = [
         "bucket", "segment", "source_row", "large_value", "source_table", "lookup", "lookup_definition",
+        "custom_write_checkpoint",
     ]
 
     /// Which tables have a column that names rows of another one.
@@ -40,7 +42,7 @@ struct StoppedStreamsTests {
             }
             try await store.holdCheckpoint(next.number, until: .zero, isSnapshotDone: true)
             let context = EvaluationContext(
-                stream: next.number, config: try SyncConfigReader.compile(StoreFixture.config))
+                stream: next.number, plan: try SyncPlan.compiled(StoreFixture.config))
             let table = try await store.resolve(fixture.table.description, types: TypeCatalog(), context)
             let large = PgOutputValue.text(String(repeating: "x", count: 1500))
             for number in 0..<10 {
@@ -66,6 +68,10 @@ struct StoppedStreamsTests {
                         try connection.run(
                             "INSERT INTO lookup SELECT ?, ?, 1, x'01', last_op, x'' FROM counter",
                             [.integer(definition), .blob([UInt8(key)])])
+                        try connection.execute("UPDATE counter SET last_op = last_op + 1")
+                        try connection.run(
+                            "INSERT INTO custom_write_checkpoint SELECT ?, ?, last_op, 1 FROM counter",
+                            [.integer(stream), .text("u\(key)")])
                     }
                 }
             }

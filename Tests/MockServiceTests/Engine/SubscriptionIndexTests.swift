@@ -83,6 +83,73 @@ struct SubscriptionIndexTests {
         }
     }
 
+    private func key(_ number: Int64) -> LookupKey { LookupKey(definition: number, key: []) }
+
+    private func changed(_ keys: [Int64]) -> ChangedLookups {
+        var lookups = ChangedLookups()
+        for number in keys { lookups.insert(key(number)) }
+        return lookups
+    }
+
+    @Test func onlyUsersOfAChangedLookupAreConcerned() {
+        var index = SubscriptionIndex()
+        let (one, two, three) = (mailbox([]), mailbox([]), mailbox(["c"]))
+        for mailbox in [one, two, three] { index.add(mailbox) }
+        index.update(one, buckets: [ExactText("a")], lookups: [key(1), key(2)])
+        index.update(two, buckets: [ExactText("b")], lookups: [key(2)])
+        let found = index.concerned(by: ChangedBuckets(), lookups: changed([1, 9]), [])
+        #expect(found.lookups == [key(1)] && found.mailboxes == [one])
+        #expect(index.concerned(by: ChangedBuckets(), lookups: changed([2]), []).mailboxes == [one, two])
+        #expect(index.concerned(by: changed(["a"]), []).mailboxes == [one])
+        // Any key may have changed: who uses one is told.
+        let any = index.concerned(by: ChangedBuckets(), lookups: .any, [])
+        #expect(any.lookups == nil && any.mailboxes == [one, two])
+        // What is held no more concerns nobody.
+        index.update(one, buckets: [], lookups: [])
+        #expect(index.concerned(by: changed(["a"]), lookups: changed([1]), []).mailboxes.isEmpty)
+        index.remove(two)
+        index.remove(three)
+        #expect(index.concerned(by: ChangedBuckets(), lookups: changed([2]), []).mailboxes.isEmpty)
+        index.remove(one)
+        #expect(index.entryCount == 0)
+    }
+
+    /// Nobody knows yet what concerns it.
+    @Test func everythingConcernsWhoFindsOutWhatItHolds() {
+        var index = SubscriptionIndex()
+        let (one, two) = (mailbox([]), mailbox(["b"]))
+        index.add(one)
+        index.add(two)
+        index.open(one)
+        #expect(index.isOpen(one) && !index.isOpen(two))
+        let found = index.concerned(by: changed(["a", "b"]), lookups: changed([1]), [])
+        #expect(found.buckets == totals(["a", "b"]) && found.lookups == [key(1)])
+        #expect(found.mailboxes == [one, two])
+        index.update(one, buckets: [ExactText("a")], lookups: [key(1)])
+        #expect(!index.isOpen(one))
+        #expect(index.concerned(by: changed(["x"]), lookups: changed([2]), []).mailboxes.isEmpty)
+        // Who has gone in the meantime holds nothing.
+        index.open(one)
+        index.remove(one)
+        index.update(one, buckets: [ExactText("a")], lookups: [key(1)])
+        index.open(one)
+        #expect(!index.isHeld(ExactText("a")) && !index.isOpen(one))
+    }
+
+    @Test func tooManyLookupsAreAny() {
+        var lookups = ChangedLookups(limit: 2)
+        #expect(lookups.isEmpty)
+        for number in [1, 2, 1] as [Int64] { lookups.insert(key(number)) }
+        #expect(lookups.keys == [key(1), key(2)] && !lookups.isEmpty)
+        lookups.insert(key(3))
+        #expect(lookups.keys == nil && !lookups.isEmpty)
+        var others = changed([7])
+        others.formUnion(lookups)
+        #expect(others.keys == nil)
+        lookups.formUnion(changed([1]))
+        #expect(lookups.keys == nil)
+    }
+
     @Test func tooManyBucketsAreAny() {
         var buckets = ChangedBuckets(limit: 2)
         #expect(buckets.isEmpty)

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -32,7 +33,7 @@ struct UnpublishedChangesTests {
                 try await store.holdCheckpoint(stream, until: .zero, isSnapshotDone: true)
             }
             context = EvaluationContext(
-                stream: stream, config: try SyncConfigReader.compile(UnpublishedChangesTests.config))
+                stream: stream, plan: try SyncPlan.compiled(UnpublishedChangesTests.config))
             table = try await store.resolve(Self.description, types: TypeCatalog(), context)
         }
 

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 @testable import PowerSyncMockService
@@ -33,8 +34,8 @@ final class FormerWriter {
         self.rows = rows
         self.aheadUntil = aheadUntil
         self.limits = limits
-        evaluator = RowEvaluator(context.config)
-        converter = ValueConverter(options: context.config.conversion)
+        evaluator = RowEvaluator(context.plan)
+        converter = ValueConverter(options: context.plan.options)
     }
 
     func apply(_ change: RowChange, to table: SourceTable) throws {
@@ -210,7 +211,10 @@ final class FormerWriter {
         let result = evaluator.evaluate(
             SourceRow(
                 shape: RowShape(columns: table.description.columns.map(\.name)), values: values),
-            without: Set(tuple.indices.filter { tuple[$0] == .unchangedToast }),
+            without: Set(
+                tuple.indices.filter { tuple[$0] == .unchangedToast }.map {
+                    table.description.columns[$0].name
+                }),
             schema: table.description.schema, table: table.description.name)
         guard let result else { return nil }
         for (text, count) in found.counts { warnings.add(text, count) }

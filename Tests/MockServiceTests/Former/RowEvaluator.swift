@@ -24,39 +24,37 @@ struct EvaluatedRow: Sendable, Equatable {
     }
 }
 
-/// Decides which buckets a row belongs to and what it looks like there, value by value and text by text: what row programs
-/// must come to.
-struct RowEvaluator: Sendable {
-    private struct Entry: Sendable {
-        let bucket: String
-        let processor: PowerSyncMockService.RowProcessor
-    }
+/// A key of a lookup by which a row is found, with what is found.
+struct FoundKey: Sendable, Hashable {
+    /// The number of the lookup, from 1 in the order of the plan.
+    let definition: Int64
+    /// The key, as the store has it.
+    let key: [UInt8]
+    /// What is found, as the store has it.
+    let value: [UInt8]
 
-    private let entries: [ExactText: [Entry]]
-
-    /// Makes an evaluator for all tables of a configuration.
-    init(_ config: CompiledSyncConfig) {
-        var entries: [ExactText: [Entry]] = [:]
-        for source in config.sources {
-            for processor in source.processors {
-                entries[Self.key(processor.schema.text, processor.table.text), default: []].append(
-                    Entry(bucket: source.name, processor: processor))
-            }
+    /// What a batch says of a row.
+    static func found(_ row: EvaluatedBatch.Row, in batch: EvaluatedBatch) -> [FoundKey] {
+        batch.lookups[row.lookups].map {
+            FoundKey(
+                definition: $0.definition, key: Array(batch.bytes[$0.key]),
+                value: Array(batch.bytes[$0.value]))
         }
-        self.entries = entries
     }
+}
 
-    /// The tables that the configuration names, as (schema, name), in stable order.
-    var tables: [(schema: String, name: String)] {
-        var seen: Set<ExactText> = []
-        return entries.values.joined().map { ($0.processor.schema.text, $0.processor.table.text) }
-            .filter { seen.insert(Self.key($0.0, $0.1)).inserted }
-            .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
-            .map { (schema: $0.0, name: $0.1) }
+/// Decides which buckets a row belongs to, what it looks like there, and what finds it, value by value and text by text.
+///
+/// That is what row programs must come to. It knows edition 3.
+struct RowEvaluator: Sendable {
+    private let plan: SyncPlan
+    private let run: ExpressionRun
+
+    /// Makes an evaluator for all tables of a plan.
+    init(_ plan: SyncPlan) {
+        self.plan = plan
+        run = ExpressionRun(options: plan.options)
     }
-
-    /// Whether rows of a table matter.
-    func uses(schema: String, table: String) -> Bool { entries[Self.key(schema, table)] != nil }
 
     /// Evaluates one row.
     ///
@@ -64,72 +62,160 @@ struct RowEvaluator: Sendable {
     ///   - row: The row with the values of now.
     ///   - schema: The schema of its table.
     ///   - table: The table.
-    /// - Returns: One element for each bucket; a row that a query cannot be computed for matches nothing of
+    /// - Returns: One element for each way into a bucket; a row that a query cannot be computed for matches nothing of
     ///   that query.
     func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
-        evaluate(row, without: [], schema: schema, table: table) ?? []
+        evaluate(row, schema: schema, table: table, MissingValues([]))
     }
 
-    /// Evaluates one row of which values may not be known.
+    /// Evaluates one row of which values are missing.
     ///
     /// - Parameters:
-    ///   - row: The row, with NULL for what is not known.
-    ///   - missing: The columns whose values are not known.
+    ///   - row: The row with the values of now.
+    ///   - missing: The names of columns whose values are not known.
     ///   - schema: The schema of its table.
     ///   - table: The table.
-    /// - Returns: As of a row that is known; nil if a query needs one of these columns to say whether it has the row, or
-    ///   puts one out.
-    func evaluate(
-        _ row: SourceRow, without missing: Set<Int>, schema: String, table: String
-    ) -> [EvaluatedRow]? {
-        guard let entries = entries[Self.key(schema, table)] else { return [] }
-        var needsMissing = false
-        let evaluator =
-            missing.isEmpty
-            ? ExpressionEvaluator.row(row)
-            : ExpressionEvaluator(
-                column: { name in
-                    if let index = row.shape.index(of: name), missing.contains(index) { needsMissing = true }
-                    return row[name]
-                }, parameter: { _ in .null })
+    /// - Returns: As above; nil if a query needs a value that is missing.
+    func evaluate(_ row: SourceRow, without missing: Set<String>, schema: String, table: String)
+        -> [EvaluatedRow]?
+    {
+        let values = MissingValues(missing)
+        let result = evaluate(row, schema: schema, table: table, values)
+        return values.wereRead ? nil : result
+    }
+
+    private func evaluate(
+        _ row: SourceRow, schema: String, table: String, _ missing: MissingValues
+    ) -> [EvaluatedRow] {
         var result: [EvaluatedRow] = []
-        for entry in entries {
+        for source in plan.sources {
+            for processor in source.processors {
+                guard let values = Values(row, schema, table, processor.table, missing) else { continue }
+                do throws(EvaluationError) {
+                    result += try rows(values, processor, source.name)
+                } catch {
+                    // The others go on (service 4.6).
+                    continue
+                }
+            }
+        }
+        return result
+    }
+
+    /// By which keys one row is found.
+    ///
+    /// - Parameters:
+    ///   - row: The row with the values of now.
+    ///   - schema: The schema of its table.
+    ///   - table: The table.
+    /// - Returns: Each key once, with all that it finds of the row.
+    func lookups(_ row: SourceRow, schema: String, table: String) -> [FoundKey] {
+        var result: [FoundKey] = []
+        for (index, lookup) in plan.lookups.enumerated() {
+            guard let values = Values(row, schema, table, lookup.table, MissingValues([])) else { continue }
             do throws(EvaluationError) {
-                guard let evaluated = try Self.evaluate(entry, row, evaluator) else { continue }
-                result.append(evaluated)
-                if !missing.isEmpty, entry.processor.outputs.contains(.allColumns) { needsMissing = true }
+                result += try keys(values, lookup, definition: Int64(index) + 1)
             } catch {
-                // An expression without a value matches nothing of that query (service 4.6); the others go
-                // on.
                 continue
             }
         }
-        return needsMissing ? nil : result
+        return result
     }
 
-    private static func key(_ schema: String, _ table: String) -> ExactText {
-        ExactText("\(schema.utf8.count):\(schema).\(table)")
+    private func rows(
+        _ values: Values, _ processor: RowProcessor, _ source: ExactText
+    ) throws(EvaluationError) -> [EvaluatedRow] {
+        var result: [EvaluatedRow] = []
+        for place in try places(values, processor.expansions, processor.filters) {
+            var texts: [String] = []
+            for key in processor.keys {
+                guard let text = BucketSpelling.text(try run.value(of: key, in: place)) else { break }
+                texts.append(text)
+            }
+            guard texts.count == processor.keys.count else { continue }
+            var columns: [(name: String, value: SQLiteValue)] = []
+            for output in processor.outputs {
+                switch output {
+                case .allColumns:
+                    place.readAll()
+                    columns += zip(place.row.shape.columns, place.row.values).map { (name: $0, value: $1) }
+                case .column(let expression, let name):
+                    columns.append((name.text, try run.value(of: expression, in: place).stored))
+                }
+            }
+            let type: String =
+                switch processor.type {
+                case .named(let name): name.text
+                case .table: place.tableName.text
+                }
+            let id = columns.last { $0.name == "id" }?.value ?? .null
+            result.append(
+                EvaluatedRow(
+                    bucket: BucketSpelling.name(source: source, values: texts).text, type: type,
+                    id: Self.text(id), data: RowText.json(columns)))
+        }
+        return result
     }
 
-    private static func evaluate(
-        _ entry: Entry, _ row: SourceRow, _ evaluator: ExpressionEvaluator
-    ) throws(EvaluationError) -> EvaluatedRow? {
-        for filter in entry.processor.filters where try !evaluator.holds(filter) { return nil }
-        var values: [SQLiteValue] = []
-        for key in entry.processor.partitionKeys { values.append(try evaluator.value(of: key)) }
-        guard let bucket = BucketName.make(source: entry.bucket, values: values) else { return nil }
-        var columns: [(name: String, value: SQLiteValue)] = []
-        for output in entry.processor.outputs {
-            switch output {
-            case .allColumns: columns += zip(row.shape.columns, row.values).map { (name: $0, value: $1) }
-            case .column(let expression, let name):
-                columns.append((name.text, try evaluator.value(of: expression)))
+    private func keys(
+        _ values: Values, _ lookup: LookupDefinition, definition: Int64
+    ) throws(EvaluationError) -> [FoundKey] {
+        var arena: [UInt8] = []
+        var found: [(key: [UInt8], rows: [[Slot]])] = []
+        for place in try places(values, lookup.expansions, lookup.filters) {
+            var parts: [Slot] = []
+            for key in lookup.keys {
+                guard let value = try run.value(of: key, in: place).keyValue else { break }
+                parts.append(Slot(scalar: value, in: &arena))
+            }
+            guard parts.count == lookup.keys.count else { continue }
+            var outputs: [Slot] = []
+            for output in lookup.outputs {
+                outputs.append(Slot(scalar: try run.value(of: output, in: place), in: &arena))
+            }
+            var key: [UInt8] = []
+            guard LookupValues.appendKey(parts, in: arena, to: &key) else { continue }
+            if let known = found.firstIndex(where: { $0.key == key }) {
+                found[known].rows.append(outputs)
+            } else {
+                found.append((key: key, rows: [outputs]))
             }
         }
-        let id = columns.last { $0.name == "id" }?.value ?? .null
-        return EvaluatedRow(
-            bucket: bucket, type: entry.processor.outputTable.text, id: Self.text(id),
-            data: RowText.json(columns))
+        return found.map { key, rows in
+            var value: [UInt8] = []
+            LookupValues.append(rows: rows, in: arena, to: &value)
+            return FoundKey(definition: definition, key: key, value: value)
+        }
+    }
+
+    /// The row with each combination of elements of its arrays for which the filters hold.
+    private func places(
+        _ values: Values, _ expansions: [Expression], _ filters: [Expression]
+    ) throws(EvaluationError) -> [Values] {
+        func depth(_ expression: Expression) -> Int {
+            expression.inputs.members.reduce(0) { depth, input in
+                if case .element(let number) = input { max(depth, number + 1) } else { depth }
+            }
+        }
+        var places = [values]
+        for level in 0...expansions.count {
+            if level > 0 {
+                var longer: [Values] = []
+                for place in places {
+                    let list = try run.value(of: expansions[level - 1], in: place)
+                    for element in try JSONElements(options: plan.options).elements(of: list) {
+                        longer.append(place.with(element))
+                    }
+                }
+                places = longer
+            }
+            for filter in filters where depth(filter) == level {
+                var kept: [Values] = []
+                for place in places where try run.holds(filter, in: place) { kept.append(place) }
+                places = kept
+            }
+        }
+        return places
     }
 
     /// The id as text; what has none is empty (service 6.4).
@@ -140,6 +226,73 @@ struct RowEvaluator: Sendable {
         case .real(let real): NumberText.normalized(real)
         case .text(let text): text
         case .blob(let bytes): String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}
+
+/// Columns without a value, and whether an expression has asked for one.
+private final class MissingValues {
+    let names: Set<String>
+    var wereRead = false
+
+    init(_ names: Set<String>) { self.names = names }
+}
+
+/// What the expressions of a row's queries read.
+private struct Values: ExpressionInputs {
+    let row: SourceRow
+    let tableName: ExactText
+    private let schemaName: ExactText
+    private let suffix: ExactText
+    private let missing: MissingValues
+    private var elements: [JSONElements.Element] = []
+
+    /// Makes them unless the pattern means other tables.
+    init?(
+        _ row: SourceRow, _ schema: String, _ table: String, _ pattern: TablePattern, _ missing: MissingValues
+    ) {
+        self.row = row
+        self.missing = missing
+        tableName = ExactText(table)
+        schemaName = ExactText(schema)
+        suffix = pattern.name.suffix(of: tableName) ?? ExactText("")
+        guard pattern.matches(tag: ExactText("default"), schema: schemaName, name: tableName) else {
+            return nil
+        }
+    }
+
+    func with(_ element: JSONElements.Element) -> Values {
+        var longer = self
+        longer.elements.append(element)
+        return longer
+    }
+
+    /// All columns are asked for.
+    func readAll() { if !missing.names.isEmpty { missing.wereRead = true } }
+
+    func column(_ input: Input, _ name: ExactText) -> ScalarValue {
+        if missing.names.contains(name.text) { missing.wereRead = true }
+        return ScalarValue(row[name.text])
+    }
+
+    func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
+        guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
+        switch part {
+        case .key: return elements[number].key
+        case .value: return elements[number].value
+        }
+    }
+
+    /// Rows do not depend on a request.
+    func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
+
+    func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
+
+    func table(_ fact: TableFact, _ input: Input) -> ScalarValue {
+        switch fact {
+        case .schema: .text(schemaName)
+        case .name: .text(tableName)
+        case .suffix: .text(suffix)
         }
     }
 }

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 import Testing
 
@@ -9,7 +10,7 @@ struct RowEvaluatorTests {
     private static func evaluator(_ queries: [String]) throws -> RowEvaluator {
         let list = queries.map { "      - \"\($0)\"\n" }.joined()
         return RowEvaluator(
-            try SyncConfigReader.compile("config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)"))
+            try SyncPlan.compiled("config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)"))
     }
 
     private static let row = SourceRow(
@@ -40,33 +41,11 @@ struct RowEvaluatorTests {
             ])
     }
 
-    /// As `RowProgramRun` does: what decides on a bucket is read first, and what is in none needs no output.
-    @Test func aRowIsEvaluatedWithoutTheValuesThatNoQueryReads() throws {
-        func evaluate(_ missing: Set<Int>, _ queries: String...) throws -> [String]? {
-            try Self.evaluator(queries)
-                .evaluate(Self.row, without: missing, schema: "public", table: "t")?.map(\.data)
-        }
-        // The note, which comes last, and then the rank.
-        #expect(try evaluate([5], "SELECT id FROM t") == [#"{"id":"r1"}"#])
-        #expect(try evaluate([5], "SELECT id, note FROM t") == nil)
-        #expect(try evaluate([5], "SELECT * FROM t") == nil)
-        #expect(try evaluate([5], "SELECT * FROM t WHERE rank = 4") == [])
-        #expect(try evaluate([5], "SELECT * FROM t WHERE rank = 4 AND note = 'x'") == [])
-        #expect(try evaluate([5], "SELECT * FROM t WHERE note = 'x' AND rank = 4") == nil)
-        #expect(try evaluate([2], "SELECT id FROM t WHERE owner = 'u1' OR rank = 3") == [#"{"id":"r1"}"#])
-        #expect(try evaluate([2], "SELECT id FROM t WHERE rank IS NULL") == nil)
-        #expect(try evaluate([2], "SELECT id FROM t WHERE rank = auth.user_id()") == nil)
-        // One query that needs it is enough.
-        #expect(try evaluate([5], "SELECT id FROM t", "SELECT id, note FROM t WHERE rank = 3") == nil)
-        let other = "SELECT id, note FROM t WHERE rank = 4"
-        #expect(try evaluate([5], "SELECT id FROM t", other) == [#"{"id":"r1"}"#])
-    }
-
     @Test func rowsOfOtherTablesAndSchemasMatchNothing() throws {
         let evaluator = try Self.evaluator("SELECT * FROM app.t")
         #expect(evaluator.evaluate(Self.row, schema: "public", table: "t").isEmpty)
         #expect(evaluator.evaluate(Self.row, schema: "app", table: "u").isEmpty)
-        #expect(evaluator.uses(schema: "app", table: "t") && !evaluator.uses(schema: "public", table: "t"))
+        #expect(evaluator.evaluate(Self.row, schema: "app", table: "t").count == 1)
     }
 
     @Test(arguments: [
@@ -76,8 +55,6 @@ struct RowEvaluatorTests {
         ("note = 'x'", false), ("note != 'x'", true), ("NOT (note = 'x')", true),
         ("owner = 'u1' OR note = 'x'", true),
         ("missing IS NULL", true), ("rank = 3.5", false), ("owner > 'u0'", true), ("raw", false),
-        ("'1x'", true),
-        ("'a'", false), ("NULL", false),
     ])
     func filtersAsTheDefaultEngineDoes(_ condition: String, _ matches: Bool) throws {
         #expect(try buckets("SELECT * FROM t WHERE \(condition)") == (matches ? ["s|0[]"] : []))
@@ -104,7 +81,7 @@ struct RowEvaluatorTests {
     }
 
     @Test func queriesWithTheSameRequestSideShareABucketNamedAfterTheFirst() throws {
-        let config = try SyncConfigReader.compile(
+        let config = try SyncPlan.compiled(
             """
             config: {edition: 3}
             streams:
@@ -120,34 +97,35 @@ struct RowEvaluatorTests {
               other:
                 query: SELECT * FROM c WHERE owner = connection.parameter('o')
             """)
-        #expect(config.sources.map(\.name) == ["s|0", "s|2", "twin|0"])
+        #expect(config.sources.map(\.name.text) == ["s|0", "s|2", "twin|0"])
         #expect(config.sources.map(\.processors.count) == [2, 2, 1])
-        #expect(config.streams.map { $0.variants.map(\.source) } == [[0, 1], [2], [2]])
+        #expect(config.streams.map { $0.queriers.map(\.source) } == [[0, 1], [2], [2]])
     }
 
     @Test(arguments: [
         (SQLiteValue.integer(314), "n[314]"), (.real(314), "n[314]"), (.real(3.14), "n[3.14]"),
         (.integer(9_007_199_254_740_993), "n[9007199254740993]"), (.text("a\"b"), "n[\"a\\\"b\"]"),
     ])
-    func namesSpellValuesAsJSON(_ value: SQLiteValue, _ name: String) {
-        #expect(BucketName.make(source: "n", values: [value]) == name)
+    func namesSpellValuesAsJSON(_ value: SQLiteValue, _ name: String) throws {
+        let text = try #require(BucketSpelling.text(ScalarValue(value)))
+        #expect(BucketSpelling.name(source: ExactText("n"), values: [text]) == ExactText(name))
     }
 
     /// What the service reads, and follows, are the tables that queries name.
     @Test func tablesAreThoseOfTheConfigurationEachOnce() throws {
-        let config = try SyncConfigReader.compile(
+        let config = try SyncPlan.compiled(
             """
             config: {edition: 3}
             streams:
               s: {queries: [SELECT * FROM u, SELECT id FROM t, SELECT * FROM other.t]}
               r: {query: SELECT * FROM t WHERE owner = auth.user_id()}
             """)
-        func names(_ tables: [(schema: String, name: String)]) -> [String] {
-            tables.map { "\($0.schema) \($0.name)" }
+        func name(_ part: NamePart) -> String? {
+            if case .exact(let name) = part { name.text } else { nil }
         }
-        #expect(names(config.tables) == ["other t", "public t", "public u"])
-        #expect(names(config.tables) == names(RowEvaluator(config).tables))
-        let context = EvaluationContext(stream: 1, config: config)
+        #expect(config.tables.map { name($0.schema) } == ["other", "public", "public"])
+        #expect(config.tables.map { name($0.name) } == ["t", "t", "u"])
+        let context = EvaluationContext(stream: 1, plan: config)
         #expect(context.uses(schema: "other", table: "t") && context.uses(schema: "public", table: "u"))
         #expect(!context.uses(schema: "other", table: "u") && !context.uses(schema: "public", table: "T"))
     }

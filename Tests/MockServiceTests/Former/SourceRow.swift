@@ -39,10 +39,3 @@ struct SourceRow: Sendable {
         shape.index(of: column).map { values[$0] } ?? .null
     }
 }
-
-extension ExpressionEvaluator {
-    /// Evaluates with a row.
-    static func row(_ row: SourceRow) -> ExpressionEvaluator {
-        ExpressionEvaluator(column: { row[$0] }, parameter: { _ in .null })
-    }
-}

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
@@ -7,10 +8,10 @@ import Testing
 @Suite(.namesSeed)
 struct CopyDecoderTests {
     private static func plan() async throws -> TablePlan {
-        let config = try SyncConfigReader.compile(
+        let plan = try SyncPlan.compiled(
             "config: {edition: 3}\nstreams: {s: {query: SELECT * FROM t}}")
         let table = try await EvaluatedTable(
-            config,
+            plan,
             TableDescription(
                 oid: 7, schema: "public", name: "t",
                 columns: ["id", "a", "b"].map {

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
@@ -50,7 +51,7 @@ struct StreamDecoderTests {
         _ change: (inout SourceTable) -> Void = { _ in }
     ) async throws -> TablePlan {
         let store = try await ServiceStore.open(path: ":memory:", readers: 0)
-        let config = try SyncConfigReader.compile(
+        let plan = try SyncPlan.compiled(
             "config: {edition: 3}\nstreams: {s: {query: SELECT * FROM t}}")
         let description = TableDescription(
             oid: oid, schema: "public", name: name,
@@ -58,7 +59,7 @@ struct StreamDecoderTests {
         let resolved: SourceTable
         do {
             resolved = try await store.resolve(
-                description, types: TypeCatalog(), EvaluationContext(stream: 1, config: config))
+                description, types: TypeCatalog(), EvaluationContext(stream: 1, plan: plan))
         } catch {
             await store.close()
             throw error
@@ -66,7 +67,7 @@ struct StreamDecoderTests {
         await store.close()
         var table = resolved
         change(&table)
-        return TablePlan(table, config) { _ in 1 }
+        return TablePlan(table, ServedPlan(stream: 1, plan: plan)) { _ in 1 }
     }
 
     private func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
@@ -295,6 +296,54 @@ struct StreamDecoderTests {
         // What matters to nobody fills nothing.
         for _ in 0..<5 { try add(.insert(relation: 9, new: [.text(String(repeating: "x", count: 1000))])) }
         #expect(!decoder.isFull && decoder.isEmpty && decoder.room.bytes == 1000)
+    }
+
+    /// An element of an array may bring all of its row once more: such rows are submitted before they are many.
+    @Test func rowsThatMayComeToMuchAreSubmittedEarly() async throws {
+        let config = try SyncPlan.compiled(
+            """
+            config: {edition: 3}
+            streams:
+              s:
+                query: |
+                  SELECT * FROM a WHERE id IN
+                    (SELECT t.id FROM t, json_each(t.list) AS r WHERE r.value = auth.user_id())
+            """)
+        func plan(_ name: String, oid: UInt32) async throws -> TablePlan {
+            let columns = ["id", "list"].map { SourceColumn(name: $0, typeOID: 25, isIdentity: $0 == "id") }
+            let table = try await EvaluatedTable(
+                config, TableDescription(oid: oid, schema: "public", name: name, columns: columns),
+                TypeCatalog())
+            return table.plan
+        }
+        var limits = StoreLimits()
+        #expect(limits.multipliedBytes == 16 << 10)
+        limits.multipliedBytes = 100
+        var decoder = StreamDecoder(appliedLSN: .zero, limits: limits)
+        for (oid, name) in [(UInt32(1), "t"), (2, "a")] {
+            let table = try await plan(name, oid: oid)
+            #expect(table.isMultiplied == (name == "t"))
+            decoder.set(table, for: oid)
+        }
+        func row(_ id: Int, of relation: UInt32 = 1) -> PgOutputMessage {
+            .insert(relation: relation, new: [.text("\(id)"), .text(String(repeating: "x", count: 60))])
+        }
+        var bytes = StreamBytes()
+        let rows = (1...5).map { row($0) } + (6...9).map { row($0, of: 2) }
+        for message in [begin(10)] + rows + [commit(10)] { bytes.add(message, at: .zero) }
+        var frames = bytes.frames
+        decoder.append(&frames)
+        var seen: [[String]] = []
+        while let step = try decoder.step() {
+            #expect(step == .full)
+            seen.append(Self.short(decoder.take()))
+        }
+        seen.append(Self.short(decoder.take()))
+        #expect(
+            seen == [
+                ["insert t 1", "insert t 2", "told 2 of 0/A"], ["insert t 3", "insert t 4", "told 4 of 0/A"],
+                ["insert t 5"] + (6...9).map { "insert a \($0)" } + ["committed 0/C"],
+            ])
     }
 
     /// However messages are cut into buffers, and whether a table is looked up in the midst of one.

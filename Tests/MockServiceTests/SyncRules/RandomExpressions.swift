@@ -5,7 +5,7 @@ import PowerSyncWire
 /// Random expressions over the columns of a row, and the SQL that says the same to SQLite.
 struct RandomExpressions {
     /// The service has another `Expression` for now.
-    typealias Made = PowerSyncSyncRules.Expression
+    typealias Made = Expression
 
     /// An expression in both forms; a column is the place of a parameter, which has no affinity either.
     struct Sample {

@@ -29,14 +29,18 @@ struct RowProgramTests {
         case error
     }
 
-    private func config(_ queries: [String]) throws -> CompiledSyncConfig {
+    private func config(_ queries: [String]) throws -> SyncPlan {
         let list = queries.map { "      - \(JSON.quoted($0))\n" }.joined()
-        return try SyncConfigReader.compile("config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)")
+        return try SyncPlan.compiled("config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)")
     }
 
-    private func programs(_ config: CompiledSyncConfig, _ columns: [String]) -> [RowProgram] {
-        PowerSyncMockService.RowProgramCompiler.compile(
-            config, schema: "public", table: "t", columns: columns)
+    private func programs(_ plan: SyncPlan, _ columns: [String]) -> [RowProgram] {
+        RowProgramCompiler.compile(
+            plan,
+            TableShape(
+                tag: ExactText("default"), schema: ExactText("public"), name: ExactText("t"),
+                columns: columns.map { ExactText($0) })
+        ).rows
     }
 
     /// Runs a program up to the first place of a row, all of its output included.
@@ -49,7 +53,7 @@ struct RowProgramTests {
     }
 
     private func result(
-        _ program: RowProgram, _ row: Row, _ run: inout RowProgramRun, _ config: CompiledSyncConfig
+        _ program: RowProgram, _ row: Row, _ run: inout RowProgramRun, _ config: SyncPlan
     ) -> Result {
         var row = row
         do throws(EvaluationError) {
@@ -61,7 +65,7 @@ struct RowProgramTests {
         } catch {
             return .error
         }
-        var name = Array("\(config.sources[program.source].name)[".utf8)
+        var name = Array("\(config.sources[program.source].name.text)[".utf8)
         for index in program.keys.indices {
             if index > 0 { name.append(UInt8(ascii: ",")) }
             RowTextWriter.appendKey(run.key(program.keys[index]), in: row.arena, to: &name)

@@ -16,8 +16,8 @@ struct SQLiteEngineTests {
             RandomExpressions.columns.firstIndex(of: name.text).map { values[$0] } ?? .null
         }
         func element(_ input: Input, _ part: ElementPart) -> ScalarValue { .null }
-        func parameter(_ parameter: PowerSyncSyncRules.RequestParameter) -> ScalarValue { .null }
-        func request(_ source: PowerSyncSyncRules.RequestParameter.Source) -> ScalarValue { .null }
+        func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
+        func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
         func table(_ fact: TableFact, _ input: Input) -> ScalarValue { .null }
     }
 
@@ -65,15 +65,15 @@ struct SQLiteEngineTests {
     @Test func whatIsNoNumberIsNULL() throws {
         let row = Row(values: [.real(.nan), .integer(1), .null])
         #expect(try run.value(of: .column(.row(0), ExactText("a")), in: row) == .null)
-        let infinite = PowerSyncSyncRules.Expression.literal(.real(.infinity))
+        let infinite = Expression.literal(.real(.infinity))
         #expect(try run.value(of: .arithmetic(.subtract, infinite, infinite), in: row) == .null)
     }
 
     @Test(arguments: ["{", "", "nul"])
     func whatIsNoJSONIsAnError(_ text: String) throws {
-        let json = PowerSyncSyncRules.Expression.literal(ScalarValue(text: text))
-        let name = PowerSyncSyncRules.Expression.literal(ScalarValue(text: "a"))
-        for expression: PowerSyncSyncRules.Expression in [
+        let json = Expression.literal(ScalarValue(text: text))
+        let name = Expression.literal(ScalarValue(text: "a"))
+        for expression: Expression in [
             .member(json, name, .json), .call(.jsonExtract, [json, name]), .call(.jsonArrayLength, [json]),
         ] {
             #expect(throws: EvaluationError.self) {
@@ -84,7 +84,7 @@ struct SQLiteEngineTests {
 
     @Test(arguments: ["a", "$.", "$[", "$[x]", "$a", "$.\"a"])
     func whatIsNoPathIsAnError(_ path: String) throws {
-        let arguments = ["{}", path].map { PowerSyncSyncRules.Expression.literal(ScalarValue(text: $0)) }
+        let arguments = ["{}", path].map { Expression.literal(ScalarValue(text: $0)) }
         #expect(throws: EvaluationError.self) {
             try run.value(of: .call(.jsonExtract, arguments), in: Row(values: [.null, .null, .null]))
         }

@@ -68,8 +68,9 @@ struct SwiftSchemaTests {
         let text = SwiftSchema.text(
             schema([]),
             streams: [
-                stream("todos", parameters: ["list", "a-b", "a b"]), stream("db", parameters: ["in", "db"]),
-                stream("my list!"), stream("my_list_"), stream("class"), stream("2nd"), stream(""), legacy,
+                stream("todos", parameters: ["list", "a-b", "a b"]),
+                stream("db", parameters: ["in", "db", "await"]), stream("my list!"), stream("my_list_"),
+                stream("class"), stream("2nd"), stream(""), legacy,
             ])
         let expected = """
             import PowerSync
@@ -85,8 +86,8 @@ struct SwiftSchemaTests {
                 func todos(a_b: JsonValue, a_b2: JsonValue, list: JsonValue) -> SyncStream {
                     return db.syncStream(name: "todos", params: ["a b": a_b, "a-b": a_b2, "list": list])
                 }
-                func db2(db2: JsonValue, `in`: JsonValue) -> SyncStream {
-                    return db.syncStream(name: "db", params: ["db": db2, "in": `in`])
+                func db2(`await`: JsonValue, db2: JsonValue, `in`: JsonValue) -> SyncStream {
+                    return db.syncStream(name: "db", params: ["await": `await`, "db": db2, "in": `in`])
                 }
                 func my_list_() -> SyncStream {
                     return db.syncStream(name: "my list!", params: [:])

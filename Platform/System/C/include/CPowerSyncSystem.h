@@ -95,6 +95,12 @@ void powersync_thread_name(void);
 // Starts a detached thread in which every signal is blocked; a stack of 0 bytes is one of the system's choice.
 int powersync_thread_start(void (*body)(void *context), void *context, size_t stack);
 
+// Tells ThreadSanitizer that what one thread did before it hands something over comes before what another one does that has
+// taken it. Returns a mark for one handing over; without that sanitizer all three do nothing.
+uint64_t powersync_hand_over(void);
+void powersync_handed_over(uint64_t mark);
+void powersync_taken_over(uint64_t mark);
+
 // MARK: Processes
 
 enum { POWERSYNC_SPAWN_INHERIT = -1, POWERSYNC_SPAWN_NULL = -2 };

@@ -5,7 +5,7 @@ import PowerSyncSystem
 final class SteppedClock: Sendable {
     private struct Sleeper {
         let deadline: Duration
-        let continuation: CheckedContinuation<Void, any Error>
+        let continuation: Resumption<Void, any Error>
     }
 
     private struct State {
@@ -51,8 +51,8 @@ final class SteppedClock: Sendable {
             return state.nextID
         }
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
+            try await withThrowingResumption {
+                (continuation: Resumption<Void, any Error>) in
                 let isCancelled = state.withLock { state in
                     if Task.isCancelled { return true }
                     state.sleepers[id] = Sleeper(deadline: state.now + duration, continuation: continuation)
