@@ -34,6 +34,11 @@ package final class PlanShape: Sendable {
     let text: String
     /// Whether its statements have the owner as their last parameter.
     let isOwned: Bool
+    /// Whether a session may keep its statements prepared.
+    ///
+    /// Postgres reads the default of a domain into a statement when that is prepared, and never again: `ALTER DOMAIN` tells the
+    /// statement nothing, as changes of tables do.
+    let isKept: Bool
     private let names: [String]
     private let textOfSeveral = Lock<String?>(nil)
 
@@ -65,6 +70,7 @@ package final class PlanShape: Sendable {
         let writer = UploadWriter(table, kind, columns)
         isOwned = writer.isOwned
         text = writer.row()
+        isKept = kind != .put || writer.namesAll(of: table.domainDefaults)
     }
 
     private static func step(

@@ -44,7 +44,7 @@ package struct UploadSQL: Sendable, Equatable {
         } else {
             text = shape.rowsText
         }
-        statement = PostgresStatement(text, values, keepsRows: !isSingle)
+        statement = PostgresStatement(text, values, keepsRows: !isSingle, isKept: shape.isKept)
     }
 }
 
@@ -78,6 +78,12 @@ struct UploadWriter {
     /// Whether the statements have the owner as their last parameter: a PUT that sets nothing and lacks nothing leaves a row
     /// that is there alone, whose ever it is.
     var isOwned: Bool { table.owner != nil && (kind != .put || !columns.isEmpty || !missing.isEmpty) }
+
+    /// Whether a new row names each of some columns; nil are some that nobody knows.
+    func namesAll(of names: Set<ExactText>?) -> Bool {
+        guard let names else { return false }
+        return names.isSubset(of: ([table.id] + columns + missing).map { ExactText($0.name) })
+    }
 
     /// Returns the statement of one row: `$1` is its id, the columns follow, then the owner.
     func row() -> String {

@@ -22,11 +22,14 @@ package struct Catalog: Sendable, Hashable {
         /// Whether its value in a row that leaves it out may tell when the row was written: it is generated, or its default
         /// is more than a constant, `now()` or `gen_random_uuid()`.
         package var showsOrder: Bool
+        /// Whether a row that leaves it out has what its type says, a domain: a default of its own there is none.
+        package var leavesDefaultToDomain: Bool
 
         /// Makes a column of its fields.
         package init(
             name: String, type: String, typeOID: UInt32, modifier: Int = -1, isGenerated: Bool = false,
-            isRequired: Bool = false, isDeterministic: Bool = true, showsOrder: Bool = false
+            isRequired: Bool = false, isDeterministic: Bool = true, showsOrder: Bool = false,
+            leavesDefaultToDomain: Bool = false
         ) {
             self.name = name
             self.type = type
@@ -36,6 +39,7 @@ package struct Catalog: Sendable, Hashable {
             self.isRequired = isRequired
             self.isDeterministic = isDeterministic
             self.showsOrder = showsOrder
+            self.leavesDefaultToDomain = leavesDefaultToDomain
         }
     }
 

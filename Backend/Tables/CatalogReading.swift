@@ -53,7 +53,8 @@ extension Catalog {
                 Column(
                     name: name, type: type, typeOID: oid, modifier: columns[row, 6].flatMap { Int($0) } ?? -1,
                     isGenerated: columns[row, 7] == "t", isRequired: columns[row, 9] == "t",
-                    isDeterministic: columns[row, 10] != "f", showsOrder: columns[row, 16] != "f"))
+                    isDeterministic: columns[row, 10] != "f", showsOrder: columns[row, 16] != "f",
+                    leavesDefaultToDomain: columns[row, 17] == "t"))
             if columns[row, 8] == "t" { entry.uniqueColumns.insert(ExactText(name)) }
             tables[Name(schema: schema, table: table)] = entry
         }
@@ -136,7 +137,9 @@ enum CatalogSQL {
                     OR EXISTS (SELECT FROM pg_catalog.regexp_matches(d.adbin::text, ':(?:op)?funcid ([0-9]+)', 'g') AS m(ids)
                         LEFT JOIN pg_catalog.pg_proc f ON f.oid = m.ids[1]::oid AND f.oid < 16384
                             AND (f.provolatile = 'i' OR f.proname IN ('now', 'timestamp', 'date', 'gen_random_uuid'))
-                        WHERE f.oid IS NULL)))
+                        WHERE f.oid IS NULL))),
+            NOT a.atthasdef AND a.attidentity = ''
+                AND (SELECT y.typtype = 'd' FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid)
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -58,6 +58,8 @@ package struct UploadTable: Sendable, Hashable {
     package let hasRowSecurity: Bool
     /// Whether nobody can see in which order one transaction puts rows with other ids into it.
     package let showsNoOrder: Bool
+    /// The columns that have what a domain says where a new row leaves them out; nil of a view, below which there may be some.
+    package let domainDefaults: Set<ExactText>?
     /// The columns that name rows of other tables, which must be the caller's, by their names.
     package internal(set) var parents: [UploadParent] = []
 
@@ -65,7 +67,7 @@ package struct UploadTable: Sendable, Hashable {
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
         operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn],
         attachments: [UploadColumn] = [], read: ReadCondition? = nil, hasRowSecurity: Bool = false,
-        showsNoOrder: Bool = false
+        showsNoOrder: Bool = false, domainDefaults: Set<ExactText>? = []
     ) {
         self.name = name
         self.quoted = quoted
@@ -78,6 +80,7 @@ package struct UploadTable: Sendable, Hashable {
         self.read = read
         self.hasRowSecurity = hasRowSecurity
         self.showsNoOrder = showsNoOrder
+        self.domainDefaults = domainDefaults
         let sorted = columns.sorted { $0.key < $1.key }
         required = sorted.filter { $0.value.isRequired && $0.key != ExactText(id.name) }.map(\.value)
         assigned = sorted.map(\.value).filter { $0.assigned != nil }
@@ -163,7 +166,8 @@ package struct UploadTables: Sendable, Hashable {
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[ExactText($0.text)] },
                 operations: entry.operations, columns: byName, attachments: attachments, read: read,
-                hasRowSecurity: table.hasRowSecurity, showsNoOrder: table.hidesOrder(besides: id))
+                hasRowSecurity: table.hasRowSecurity, showsNoOrder: table.hidesOrder(besides: id),
+                domainDefaults: table.domainDefaults)
         }
         try findParents(of: map, source, catalog, isRunning: isRunning)
         warnings += warnings(of: map, source, catalog)
@@ -245,7 +249,7 @@ package struct UploadTables: Sendable, Hashable {
             tables[ExactText(name.table)] = UploadTable(
                 name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
                 operations: [.put, .patch, .delete], columns: byName, hasRowSecurity: table.hasRowSecurity,
-                showsNoOrder: table.hidesOrder(besides: id))
+                showsNoOrder: table.hidesOrder(besides: id), domainDefaults: table.domainDefaults)
         }
         guard !tables.isEmpty || isRunning else {
             throw BackendError(.tableMap, "the publication powersync has no table with a unique column id")
@@ -266,6 +270,11 @@ extension Catalog.Table {
         // Its one unique index is then the one of this column.
         return showsNoOrder && uniqueColumns.contains(name)
             && !columns.contains { $0.showsOrder && ExactText($0.name) != name }
+    }
+
+    /// The columns whose default is a domain's; nil of a view.
+    fileprivate var domainDefaults: Set<ExactText>? {
+        isView ? nil : Set(columns.lazy.filter(\.leavesDefaultToDomain).map { ExactText($0.name) })
     }
 }
 

@@ -6,6 +6,8 @@ package struct PostgresStatement: Sendable, Equatable {
     package let values: PostgresParameters
     /// Whether the rows of its result are kept; if not, its result has the command tag and the count alone.
     package let keepsRows: Bool
+    /// Whether a session that keeps statements prepared may keep this one.
+    package let isKept: Bool
 
     /// Makes a statement of its parts.
     ///
@@ -23,10 +25,14 @@ package struct PostgresStatement: Sendable, Equatable {
     ///   - sql: The statement.
     ///   - values: The values of its parameters.
     ///   - keepsRows: Whether the rows of its result are wanted.
-    package init(_ sql: String, _ values: PostgresParameters, keepsRows: Bool = true) {
+    ///   - isKept: Whether a session may keep it prepared.
+    package init(
+        _ sql: String, _ values: PostgresParameters, keepsRows: Bool = true, isKept: Bool = true
+    ) {
         self.sql = sql
         self.values = values
         self.keepsRows = keepsRows
+        self.isKept = isKept
     }
 
     /// The values of the parameters as texts; nil is NULL.

@@ -67,7 +67,7 @@ package struct PreparedStatements: Sendable {
     /// How many are prepared and kept.
     package var count: Int { kept.count }
 
-    /// Says how the statements of a pipeline are sent; those without parameters are never prepared.
+    /// Says how the statements of a pipeline are sent; those without parameters, and those that must not be kept, are never prepared.
     ///
     /// What is prepared in one segment has its name in that segment alone: whether it was made is known at the end of all.
     ///
@@ -89,7 +89,8 @@ package struct PreparedStatements: Sendable {
     private mutating func use(
         of statement: PostgresStatement, in segment: Int, _ begun: inout Begun
     ) -> Use {
-        guard !statement.values.isEmpty, statement.sql.utf8.count <= Self.longestText else { return .unnamed }
+        guard statement.isKept, !statement.values.isEmpty, statement.sql.utf8.count <= Self.longestText
+        else { return .unnamed }
         let text = Text(sql: statement.sql)
         if let index = kept.index(forKey: text) {
             lastUse += 1

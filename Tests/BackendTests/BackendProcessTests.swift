@@ -14,13 +14,15 @@ struct BackendProcessTests {
     @Test func aBackendGoesWithTestsThatWereKilled() async throws {
         let folder = try TemporaryDirectory(prefix: "backend-guard-")
         defer { folder.remove() }
-        await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
-            try await BackendProcess.with(
-                schema: TestBackend.demoTables, environment: ["TMPDIR": path], in: path
-            ) { process, _ in
-                let named = try Processes.naming(path)
-                #expect(named.contains { $0.hasPrefix("\(process.id): ") })
-                _ = kill(getpid(), SIGKILL)
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+                try await BackendProcess.with(
+                    schema: TestBackend.demoTables, environment: ["TMPDIR": path], in: path
+                ) { process, _ in
+                    let named = try Processes.naming(path)
+                    #expect(named.contains { $0.hasPrefix("\(process.id): ") })
+                    _ = kill(getpid(), SIGKILL)
+                }
             }
         }
         try await wait(

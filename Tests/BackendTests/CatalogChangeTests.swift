@@ -88,6 +88,41 @@ struct CatalogChangeTests {
         }
     }
 
+    /// Postgres reads it into a statement that it prepares, and never again; the digest of a table tells nothing of it.
+    ///
+    /// The default of a column, which wins, is read anew.
+    @Test(arguments: ["lists", "seen"]) func theDefaultOfADomainIsNotKept(table: String) async throws {
+        let schema = """
+            CREATE DOMAIN label AS text DEFAULT 'old';
+            CREATE TABLE lists (id text PRIMARY KEY, label label, own label DEFAULT 'old', name text);
+            CREATE VIEW seen AS SELECT id, name FROM lists;
+            CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;
+            """
+        try await TestBackend.with(
+            schema: schema, map: "tables: { \(table): }\n", { $0.poolSize = 1 }
+        ) { backend in
+            func upload(_ id: String) async throws {
+                let one = try await backend.upload(put(#"{"name":"1"}"#, table: table, id: id))
+                #expect(one.states == ["applied"])
+                // Several rows are another statement.
+                let rows = ["2", "3"].map {
+                    #"{"op":"PUT","table":"\#(table)","id":"\#(id)\#($0)","data":{"name":"1"}}"#
+                }
+                let several = try await backend.upload(#"{"batch":[\#(rows.joined(separator: ","))]}"#)
+                #expect(several.states == ["applied", "applied"])
+            }
+            try await upload("a")
+            _ = try await backend.query("ALTER DOMAIN label SET DEFAULT 'new'")
+            _ = try await backend.query("ALTER TABLE lists ALTER own SET DEFAULT 'new'")
+            try await upload("b")
+            _ = try await backend.query("ALTER DOMAIN label SET DEFAULT 'newer'")
+            try await upload("c")
+            let rows = try await backend.query(
+                "SELECT label, own, count(*) FROM lists GROUP BY 1, 2 ORDER BY 1")
+            #expect(rows == [["new", "new", "3"], ["newer", "new", "3"], ["old", "old", "3"]])
+        }
+    }
+
     /// The columns of the index are the same, but no longer its key.
     @Test func aUniqueKeyIsKnownByItsColumns() async throws {
         let schema = """

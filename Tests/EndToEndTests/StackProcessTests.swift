@@ -16,14 +16,16 @@ struct StackProcessTests {
             let schema = folder + "/schema.sql"
             try "CREATE TABLE t (id text PRIMARY KEY)".write(
                 toFile: schema, atomically: true, encoding: .utf8)
-            await #expect(processExitsWith: .signal(SIGKILL)) {
-                [schema = schema as String, temporary = temporary as String] in
-                let up = try StackProcess(
-                    ["up", "--schema", schema, "--backend-port", "0", "--service-port", "0"],
-                    temporary: temporary)
-                _ = try await up.endpoints()
-                _ = kill(getpid(), SIGKILL)
-                _ = try await up.end()
+            try await ProcessTurn.take {
+                await #expect(processExitsWith: .signal(SIGKILL)) {
+                    [schema = schema as String, temporary = temporary as String] in
+                    let up = try StackProcess(
+                        ["up", "--schema", schema, "--backend-port", "0", "--service-port", "0"],
+                        temporary: temporary)
+                    _ = try await up.endpoints()
+                    _ = kill(getpid(), SIGKILL)
+                    _ = try await up.end()
+                }
             }
             try await StackProcess.nothingIsLeft(in: temporary)
         }

@@ -94,30 +94,32 @@ import Testing
                 try await ChildProcess.run("unshare", ["--net", "true"], timeout: TestOptions.deadline).status
                     == .exited(0)
             })
-        func clientsThatVanishFreeTheirPlaces() async {
-            await #expect(processExitsWith: .success) {
-                // With the times of production a minute and a half is promised.
-                let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1
-                let count = isReal ? 1000 : 3
-                var configuration = HTTPServerConfiguration(
-                    headerTimeout: .seconds(3600), idleTimeout: .seconds(3600))
-                if !isReal { configuration.peerTimeout = .seconds(2) }
-                let network = try OwnNetwork()
-                let poller = try Poller()
-                // Sockets belong to the network of the thread that makes them.
-                let server = try HTTPServer(configuration: configuration, poller: poller)
-                let clients = try (0..<count).map { _ in try RawClient(server.port, poller) }
-                async let running: Void = server.run(echo)
-                for client in clients { #expect(try await client.get("/").status == 200) }
-                #expect(server.connectionCount == count)
-                try network.switchOff()
-                try await wait(
-                    for: "the places to be free", within: isReal ? .seconds(90) : TestOptions.deadline
-                ) {
-                    server.connectionCount == 0
+        func clientsThatVanishFreeTheirPlaces() async throws {
+            try await ProcessTurn.take {
+                await #expect(processExitsWith: .success) {
+                    // With the times of production a minute and a half is promised.
+                    let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1
+                    let count = isReal ? 1000 : 3
+                    var configuration = HTTPServerConfiguration(
+                        headerTimeout: .seconds(3600), idleTimeout: .seconds(3600))
+                    if !isReal { configuration.peerTimeout = .seconds(2) }
+                    let network = try OwnNetwork()
+                    let poller = try Poller()
+                    // Sockets belong to the network of the thread that makes them.
+                    let server = try HTTPServer(configuration: configuration, poller: poller)
+                    let clients = try (0..<count).map { _ in try RawClient(server.port, poller) }
+                    async let running: Void = server.run(echo)
+                    for client in clients { #expect(try await client.get("/").status == 200) }
+                    #expect(server.connectionCount == count)
+                    try network.switchOff()
+                    try await wait(
+                        for: "the places to be free", within: isReal ? .seconds(90) : TestOptions.deadline
+                    ) {
+                        server.connectionCount == 0
+                    }
+                    server.stop(grace: .zero)
+                    await running
                 }
-                server.stop(grace: .zero)
-                await running
             }
         }
     }

@@ -74,6 +74,14 @@ struct PreparedStatementsTests {
         #expect(uses == [[.unnamed]])
     }
 
+    @Test func whatMustNotBeKeptHasNoName() {
+        var session = PreparedStatements(limit: 2)
+        Self.prepare(["a"], in: &session)
+        let same = PostgresStatement("a", PostgresParameters(["1"]), isKept: false)
+        let uses = session.uses(of: [[same, Self.statement("a")]])
+        #expect(uses == [[.unnamed, .named("psb_1")]])
+    }
+
     @Test func whatIsForgottenIsDroppedWithAllThatCameAfter() {
         var session = PreparedStatements(limit: 2)
         Self.prepare(["a"], in: &session)

@@ -37,9 +37,11 @@ import Testing
         private static func growth(_ count: Int) async throws -> Growth {
             let folder = try TemporaryDirectory()
             try await prepare(count, in: folder)
-            await #expect(processExitsWith: .success) {
-                [path = folder.path as String, count = count as Int] in
-                try await AttachmentMemoryTests.transfer(count, in: path)
+            try await ProcessTurn.take {
+                await #expect(processExitsWith: .success) {
+                    [path = folder.path as String, count = count as Int] in
+                    try await AttachmentMemoryTests.transfer(count, in: path)
+                }
             }
             let text = try String(contentsOfFile: folder.file("growth"), encoding: .utf8)
             let numbers = text.split(separator: " ").compactMap { Int($0) }

@@ -11,13 +11,17 @@ import Testing
 /// what fewer leave behind is less than what the allocator keeps for itself.
 @Suite struct EnduranceTests {
     /// In a process of its own, whose descriptors, threads and memory are of nothing else.
-    @Test(.patient(minutes: 60)) func connectingAndDisconnectingAtAnyMomentLeavesNothing() async {
-        await #expect(processExitsWith: .success) { try await EnduranceTests.connectAgainAndAgain() }
+    @Test(.patient(minutes: 60)) func connectingAndDisconnectingAtAnyMomentLeavesNothing() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) { try await EnduranceTests.connectAgainAndAgain() }
+        }
     }
 
     /// In a process of its own, as above.
-    @Test(.patient(minutes: 60)) func watchesThatAreOpenedAndCancelledLeaveNothing() async {
-        await #expect(processExitsWith: .success) { try await EnduranceTests.watchAgainAndAgain() }
+    @Test(.patient(minutes: 60)) func watchesThatAreOpenedAndCancelledLeaveNothing() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) { try await EnduranceTests.watchAgainAndAgain() }
+        }
     }
 
     /// Does something so many times, and compares what is left in the end with what is left of the first tenth.

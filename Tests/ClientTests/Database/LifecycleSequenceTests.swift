@@ -6,8 +6,10 @@ import Testing
 /// Random sequences of all calls at once, from everywhere; `POWERSYNC_LIFECYCLES` says how many.
 @Suite struct LifecycleSequenceTests {
     /// In a process of its own, whose descriptors, threads and memory are of nothing else.
-    @Test(.patient(minutes: 60)) func everySequenceEndsAndLeavesNothing() async {
-        await #expect(processExitsWith: .success) { try await LifecycleSequenceTests.playAll() }
+    @Test(.patient(minutes: 60)) func everySequenceEndsAndLeavesNothing() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) { try await LifecycleSequenceTests.playAll() }
+        }
     }
 
     private static func playAll() async throws {

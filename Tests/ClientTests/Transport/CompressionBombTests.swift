@@ -9,20 +9,24 @@ import Testing
 /// What a few kilobytes do to a client that hold half a gigabyte.
 @Suite struct CompressionBombTests {
     /// In a process of its own, whose memory is of nothing else.
-    @Test(.patient()) func aLineOf512MBInSeventeenKilobytesIsTooLongAndTakesLittleMemory() async {
-        await #expect(processExitsWith: .success) {
-            try await CompressionBombTests.serve(
-                beginning: [], type: "application/x-ndjson",
-                text: "invalid text line: a line has more than 50331648 bytes")
+    @Test(.patient()) func aLineOf512MBInSeventeenKilobytesIsTooLongAndTakesLittleMemory() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) {
+                try await CompressionBombTests.serve(
+                    beginning: [], type: "application/x-ndjson",
+                    text: "invalid text line: a line has more than 50331648 bytes")
+            }
         }
     }
 
     /// The length in front of a document tells at once.
-    @Test(.patient()) func soIsADocumentOf512MB() async {
-        await #expect(processExitsWith: .success) {
-            try await CompressionBombTests.serve(
-                beginning: [0, 0, 0, 0x20], type: "application/vnd.powersync.bson-stream",
-                text: "invalid binary line: a document has more than 50331648 bytes")
+    @Test(.patient()) func soIsADocumentOf512MB() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) {
+                try await CompressionBombTests.serve(
+                    beginning: [0, 0, 0, 0x20], type: "application/vnd.powersync.bson-stream",
+                    text: "invalid binary line: a document has more than 50331648 bytes")
+            }
         }
     }
 

@@ -18,4 +18,8 @@
 // Returns a result code of SQLite.
 int powersync_lossy_files_register(uint64_t seed, int percent_through, bool syncs);
 
+// Has a process that ends by a signal of its own making, as one that traps, say on its standard error where that was: lines
+// of program and offset, for addr2line.
+void powersync_say_traps(void);
+
 #endif

@@ -18,10 +18,10 @@ struct LossyCrashTests {
         var plan = StoreChild.Plan(
             folder: folder.path, seed: 1, draw: 1, percentThrough: percentThrough, moment: .commit,
             count: 20, delay: .milliseconds(1))
-        await StoreKills.kill(plan)
+        try await StoreKills.kill(plan)
         #expect(try StoreKills.problems(plan) == [])
         plan.isSyncing = false
-        await StoreKills.kill(plan)
+        try await StoreKills.kill(plan)
         let problems = try StoreKills.problems(plan)
         if percentThrough == 0 {
             // All that this process wrote.

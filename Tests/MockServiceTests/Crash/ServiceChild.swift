@@ -32,7 +32,7 @@ enum ServiceChild {
 
     /// How often the state is looked at.
     private static let pause = Duration.microseconds(500)
-    /// When the end comes if the moment does not.
+    /// When the end comes, by a kill, if the moment does not.
     private static let longest = TestOptions.standstill * 3
 
     /// The limits of a session, and little rest for upkeep.
@@ -45,6 +45,10 @@ enum ServiceChild {
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
+        try await StoreJournal.keepingErrors(beside: plan.journal) { try await work(plan) }
+    }
+
+    private static func work(_ plan: Plan) async throws {
         if let percent = plan.percentThrough {
             let result = powersync_lossy_files_register(plan.draw, Int32(percent), true)
             guard result == 0 else {
@@ -55,7 +59,6 @@ enum ServiceChild {
         let moments = StoreMoments(
             killedBehind: plan.moment, count: plan.count, delay: plan.delay, journal)
         try moments.note(.opening)
-        try watch(plan.state, moments)
         var configuration = try TestService.configuration(
             plan.uri, statePath: plan.state, ScriptWriter.config(named: plan.name))
         configuration.port = plan.port
@@ -63,19 +66,23 @@ enum ServiceChild {
         let poller = try Poller()
         let service = MockService(
             configuration: configuration, poller: poller, log: Log(label: "test", level: .error))
+        try watch(plan.state, of: service, moments)
         try await service.start()
         try await poller.sleep(until: .now + longest)
-        // It was to end before.
-        await service.stop()
+        // A process that ends by itself takes apart what its threads still use.
+        try moments.giveUp()
+        try await poller.sleep(until: .now + longest)
+        withExtendedLifetime(service) {}
     }
 
     /// Notes what is done to a state, on a thread of its own.
-    private static func watch(_ path: String, _ moments: StoreMoments) throws {
+    private static func watch(_ path: String, of service: MockService, _ moments: StoreMoments) throws {
         try DetachedThread.start {
             var watch = StateWatch(path)
             while true {
-                // There may be no state yet.
-                let seen = (try? watch.look()) ?? []
+                // Who looks at a file whose log has yet to be recovered has it locked, and the service, which has a file
+                // for itself alone, waits for nobody. Later there may be no state for a moment.
+                let seen = service.store == nil ? [] : (try? watch.look()) ?? []
                 do {
                     for moment in seen { try moments.note(moment) }
                 } catch {

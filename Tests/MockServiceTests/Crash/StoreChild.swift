@@ -35,11 +35,20 @@ enum StoreChild {
         var script: StoreScript { StoreScript(seed: seed, hasAll: true) }
     }
 
-    /// How long the source rests between two commits, and behind every sixteenth, so that upkeep has its turn.
-    private static let (pause, longPause) = (Duration.milliseconds(2), Duration.milliseconds(20))
+    /// How long the source rests between two commits.
+    private static let pause = Duration.milliseconds(2)
+    /// Behind so many commits it rests until upkeep has nothing left to do, as at night: while more comes all the time, a new
+    /// configuration hardly takes the place of another, and upkeep never comes to what it does last.
+    private static let commitsOfADay = 32
+    /// How long such a rest takes at the most.
+    private static let longestRest = Duration.seconds(10)
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
+        try await StoreJournal.keepingErrors(beside: plan.journal) { try await work(plan) }
+    }
+
+    private static func work(_ plan: Plan) async throws {
         if let percent = plan.percentThrough {
             let result = powersync_lossy_files_register(plan.draw, Int32(percent), plan.isSyncing)
             guard result == 0 else {
@@ -78,17 +87,18 @@ enum StoreChild {
                         stream: active.number, plan: try SyncPlan.compiled(active.config)),
                     checkpoint: active.checkpoint, changed: .any, lookups: .any))
         }
+        let emptied = Lock(0)
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             for replicator in replicators { group.addTask { try await replicator.run() } }
-            group.addTask { try await keepUp(store, publisher, moments, poller) }
+            group.addTask { try await keepUp(store, publisher, moments, emptied, poller) }
             group.addTask { try await follow(publisher, journal) }
             group.addTask {
                 try await CrashStream(
                     store: store, publisher: publisher, frames: frames, journal: journal
                 ).run()
             }
-            group.addTask { try await commit(source, store, publisher, journal, poller) }
+            group.addTask { try await commit(source, store, publisher, journal, emptied, poller) }
             for try await _ in group {}
         }
     }
@@ -110,7 +120,7 @@ enum StoreChild {
     /// Commits one transaction after the other; now and then a client asks for a write checkpoint.
     private static func commit(
         _ source: ScriptedSource, _ store: ServiceStore, _ publisher: Publisher, _ journal: StoreJournal,
-        _ poller: Poller
+        _ emptied: Lock<Int>, _ poller: Poller
     ) async throws {
         while true {
             let number = source.commit(journal)
@@ -120,13 +130,28 @@ enum StoreChild {
                     published: publisher.current?.checkpoint.lsn ?? .zero)
                 journal.given(stored.id)
             }
-            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? longPause : pause))
+            try await poller.sleep(until: .now + pause)
+            if number.isMultiple(of: commitsOfADay) { try await rest(store, emptied, poller) }
         }
     }
 
-    /// Keeps the state small beside all else, as the service does, and says with what.
+    /// Returns once the log has been emptied three times, and nothing was written in between.
+    private static func rest(
+        _ store: ServiceStore, _ emptied: Lock<Int>, _ poller: Poller
+    ) async throws {
+        let end = ContinuousClock.now + longestRest
+        var (writes, since) = (store.activity.writes, emptied.withLock { $0 })
+        while .now < end, emptied.withLock({ $0 }) < since + 3 {
+            try await poller.sleep(until: .now + pause)
+            guard store.activity.writes != writes else { continue }
+            (writes, since) = (store.activity.writes, emptied.withLock { $0 })
+        }
+    }
+
+    /// Keeps the state small beside all else, as the service does, and says with what; counts how often the log was emptied.
     private static func keepUp(
-        _ store: ServiceStore, _ publisher: Publisher, _ moments: StoreMoments, _ poller: Poller
+        _ store: ServiceStore, _ publisher: Publisher, _ moments: StoreMoments, _ emptied: Lock<Int>,
+        _ poller: Poller
     ) async throws {
         let upkeep = StoreUpkeep(
             store, clock: .system(poller), log: Log(label: "upkeep", level: .error),
@@ -138,7 +163,10 @@ enum StoreChild {
             case .vacuumed: try moments.note(.vacuumed)
             case .looked, .trimmed: break
             case .nothing:
-                if try await store.pool.truncateLog() { try moments.note(.emptied) }
+                if try await store.pool.truncateLog() {
+                    try moments.note(.emptied)
+                    emptied.withLock { $0 += 1 }
+                }
                 try await poller.sleep(until: .now + .milliseconds(5))
                 continue
             case .busy:

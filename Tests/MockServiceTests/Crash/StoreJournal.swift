@@ -1,3 +1,4 @@
+import CPowerSyncLossyFiles
 import Foundation
 import PowerSyncMockService
 import PowerSyncPostgres
@@ -21,6 +22,26 @@ final class StoreJournal: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Where the standard error of the process is kept that writes a journal.
+    static func errors(of journal: String) -> String { journal + ".errors" }
+
+    /// Runs what a process does that writes a journal, and keeps what it says by its standard error in a file.
+    ///
+    /// Whoever started it may not observe it (`ProcessTurn`). An error that the body of an exit test throws ends it by SIGILL
+    /// without a word, as some traps do: so both are told here.
+    static func keepingErrors(beside journal: String, _ body: () async throws -> Void) async throws {
+        let file = open(errors(of: journal), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0, dup2(file, 2) == 2 else { preconditionFailure("cannot keep what is said") }
+        close(file)
+        powersync_say_traps()
+        do {
+            try await body()
+        } catch {
+            FileHandle.standardError.write(Data("it threw \(error)\n".utf8))
+            throw error
+        }
+    }
 
     /// Notes that the source has committed a transaction.
     func committed(_ number: Int) { append("committed \(number)\n") }

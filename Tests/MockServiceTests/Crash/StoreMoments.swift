@@ -67,8 +67,22 @@ final class StoreMoments: Sendable {
             state.isOver = true
             return true
         }
-        guard isLast else { return }
-        journal.killing(moment.rawValue)
+        if isLast { try end(behind: moment.rawValue) }
+    }
+
+    /// Kills this process although the moment has not come.
+    ///
+    /// - Throws: As `note`.
+    func giveUp() throws {
+        let isLast = state.withLock { state in
+            defer { state.isOver = true }
+            return !state.isOver
+        }
+        if isLast { try end(behind: "nothing") }
+    }
+
+    private func end(behind what: String) throws {
+        journal.killing(what)
         let delay = delay
         try DetachedThread.start {
             DetachedThread.sleep(for: delay)

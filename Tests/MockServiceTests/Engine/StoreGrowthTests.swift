@@ -11,8 +11,10 @@ import Testing
 @Suite(.enabled(if: TestOptions.hasDatabase))
 struct StoreGrowthTests {
     /// An hour of mixed load, in a process of its own, whose memory is of nothing else.
-    @Test(.patient(minutes: 60)) func memoryAndDiskLevelOut() async {
-        await #expect(processExitsWith: .success) { try await StoreGrowthTests.playAnHour() }
+    @Test(.patient(minutes: 60)) func memoryAndDiskLevelOut() async throws {
+        try await ProcessTurn.take {
+            await #expect(processExitsWith: .success) { try await StoreGrowthTests.playAnHour() }
+        }
     }
 
     /// Five minutes at a time; behind the sixth of them a stream is left, as by another configuration.
