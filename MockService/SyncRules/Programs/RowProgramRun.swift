@@ -283,13 +283,14 @@ extension RowProgramRun {
                 let holds = try holds(inner, isStandard, in: arena)
                 registers[index] = Slot(!holds)
             case .and(let left, let right) where isStandard:
-                let first = try holds(left, isStandard, in: arena)
-                let second = try holds(right, isStandard, in: arena)
-                registers[index] = Slot(first && second)
+                // The right one is skipped behind a left one that decides, and has no value then.
+                var truth = try holds(left, isStandard, in: arena)
+                if truth { truth = try holds(right, isStandard, in: arena) }
+                registers[index] = Slot(truth)
             case .or(let left, let right) where isStandard:
-                let first = try holds(left, isStandard, in: arena)
-                let second = try holds(right, isStandard, in: arena)
-                registers[index] = Slot(first || second)
+                var truth = try holds(left, isStandard, in: arena)
+                if !truth { truth = try holds(right, isStandard, in: arena) }
+                registers[index] = Slot(truth)
             case .isSame(let left, let right) where isStandard:
                 let isSame = try isSame(registers[left], registers[right], in: arena)
                 registers[index] = Slot(isSame)
