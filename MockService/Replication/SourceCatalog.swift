@@ -185,34 +185,32 @@ struct SourceCatalog {
     /// The tables that a configuration reads.
     ///
     /// - Parameter patterns: What it names.
-    /// - Returns: Those that are named whole, whether they are there or not, and of wildcards those that are there; each once,
-    ///   by schema and name.
+    /// - Returns: Those that are named whole, whether they are there or not, and of wildcards those that are there, by schema
+    ///   and name; each once, in the order of the patterns.
     /// - Throws: `PostgresError`.
     func tables(of patterns: [TablePattern]) async throws -> [(schema: String, name: String)] {
         let tag = CompileOptions().defaultTag
         let ours = patterns.filter { $0.tag.suffix(of: tag) != nil }
-        var found: Set<[ExactText]> = []
-        for pattern in ours {
-            if case .exact(let schema) = pattern.schema, case .exact(let name) = pattern.name {
-                found.insert([schema, name])
-            }
-        }
+        var there: [(schema: ExactText, name: ExactText)] = []
         if ours.contains(where: { $0.schema.isWildcard || $0.name.isWildcard }) {
             // As in `published`.
             let rows = try await connection.query(
                 """
                 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.oid >= 16384
+                ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"
                 """)
-            for row in 0..<rows.rowCount {
-                let (schema, name) = (ExactText(rows[row, 0] ?? ""), ExactText(rows[row, 1] ?? ""))
-                if ours.contains(where: { $0.matches(tag: tag, schema: schema, name: name) }) {
-                    found.insert([schema, name])
-                }
-            }
+            there = (0..<rows.rowCount).map { (ExactText(rows[$0, 0] ?? ""), ExactText(rows[$0, 1] ?? "")) }
         }
-        return found.sorted { $0.lexicographicallyPrecedes($1) }
-            .map { (schema: $0[0].text, name: $0[1].text) }
+        var known: Set<[ExactText]> = []
+        return ours.flatMap { pattern -> [(schema: ExactText, name: ExactText)] in
+            if case .exact(let schema) = pattern.schema, case .exact(let name) = pattern.name {
+                return [(schema, name)]
+            }
+            return there.filter { pattern.matches(tag: tag, schema: $0.schema, name: $0.name) }
+        }
+        .filter { known.insert([$0.schema, $0.name]).inserted }
+        .map { (schema: $0.schema.text, name: $0.name.text) }
     }
 
     /// Describes a table by its name; nil if it does not exist, is no ordinary table or is not published.

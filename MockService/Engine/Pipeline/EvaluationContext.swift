@@ -37,13 +37,14 @@ package struct EvaluationContext: Sendable {
 }
 
 extension SyncPlan {
-    /// The tables that its queries read, each pattern once, in the order of their spellings.
+    /// The tables that its queries read, each pattern once, in the order of the plan: those of buckets first, as the real
+    /// service reads them.
     package var tables: [TablePattern] {
+        var known: Set<TablePattern> = []
         let all =
             sources.flatMap { $0.processors.map(\.table) } + lookups.map(\.table)
             + writeCheckpointPayloads.map(\.table)
-        return Set(all).map { pattern in (spelling: pattern.spelling, pattern: pattern) }
-            .sorted { $0.spelling.lexicographicallyPrecedes($1.spelling) }.map(\.pattern)
+        return all.filter { known.insert($0).inserted }
     }
 
     /// Whether rows of a table matter.
@@ -59,19 +60,5 @@ extension SyncPlan {
         }
         return sources.contains { $0.processors.contains { isRead($0.table) } }
             || lookups.contains { isRead($0.table) } || writeCheckpointPayloads.contains { isRead($0.table) }
-    }
-}
-
-extension TablePattern {
-    /// What patterns are ordered by.
-    fileprivate var spelling: [String] { [schema, name, tag].map(\.spelling) }
-}
-
-extension NamePart {
-    fileprivate var spelling: String {
-        switch self {
-        case .exact(let name): name.text
-        case .prefix(let beginning): beginning.text + "%"
-        }
     }
 }
