@@ -115,9 +115,8 @@ private final class PostgresCrashRig {
 
     /// Writes, reads streams and asks for write checkpoints while a body runs.
     private func whileThereIsLoad(_ body: () async throws -> Void) async throws {
-        let (service, writer, clients) = (service, writer, clients)
         let isOver = Lock(false)
-        let writing = Task {
+        let writing = Task { [service, writer, clients] in
             while !isOver.withLock({ $0 }) {
                 try await writer.commit(service.source)
                 try await service.poller.sleep(until: .now + .milliseconds(2))
