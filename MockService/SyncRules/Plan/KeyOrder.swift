@@ -3,8 +3,8 @@ import PowerSyncWire
 /// The order of the values in the names of buckets, and of the keys of lookups (service 5; LANGUAGE.md 5).
 ///
 /// Rows and requests come to the same order, for both go by what is read of the row. The real service's order is by a
-/// hash that is not known; this one has columns first, by name from the last to the first, which is most of what was
-/// recorded.
+/// hash that is not known; this one has columns first, by name from the last to the first, which is as good as any
+/// other, for clients do not look into names.
 package enum KeyOrder {
     /// Sorts keys.
     ///
