@@ -47,7 +47,8 @@ private final class PostgresCrashRig {
     /// Behind so many commits the source rests until clients have all of them, and a while for upkeep, but not for ever: where
     /// more comes than the service can take, rows that have to be read again are always ahead of it, and nothing is published.
     private static let commitsOfADay = 32
-    private static let (rest, longestNight) = (Duration.milliseconds(200), Duration.seconds(2))
+    private static let rest = Duration.milliseconds(200)
+    private static let longestNight = Duration.seconds(2)
 
     private let service: TestService
     private let folder: TemporaryDirectory
@@ -120,13 +121,9 @@ private final class PostgresCrashRig {
             while !isOver.withLock({ $0 }) {
                 try await writer.commit(service.source)
                 try await service.poller.sleep(until: .now + .milliseconds(2))
-                guard writer.last.isMultiple(of: Self.commitsOfADay) else { continue }
-                // The service may be away.
-                let morning = ContinuousClock.now + Self.longestNight
-                while .now < morning, clients.contains(where: { $0.commit < writer.last }) {
-                    try await service.poller.sleep(until: .now + .milliseconds(5))
+                if writer.last.isMultiple(of: PostgresCrashRig.commitsOfADay) {
+                    try await PostgresCrashRig.sleepANight(service, behind: writer.last, clients)
                 }
-                try await service.poller.sleep(until: min(morning, ContinuousClock.now + Self.rest))
             }
         }
         let others = read() + [ask()]
@@ -139,6 +136,19 @@ private final class PostgresCrashRig {
         isOver.withLock { $0 = true }
         try await wait(forEndOf: writing)
         await end(others)
+    }
+
+    /// Lets nothing be written until all clients have what was, or the longest night is over: the service may be away.
+    private static func sleepANight(
+        _ service: TestService, behind last: Int, _ clients: [CrashClient]
+    ) async throws {
+        let morning = ContinuousClock.now + longestNight
+        while .now < morning {
+            let isRead = clients.allSatisfy { $0.commit >= last }
+            if isRead { break }
+            try await service.poller.sleep(until: .now + .milliseconds(5))
+        }
+        try await service.poller.sleep(until: min(morning, ContinuousClock.now + rest))
     }
 
     /// Lets clients read streams until their tasks are cancelled.
