@@ -96,7 +96,9 @@ struct FaultTests {
             }
             #expect(statuses == [200, 200])
             #expect(try await backend.scalar("SELECT count(*) FROM lists") == "3")
-            #expect(try await backend.scalar("SELECT last_value FROM attempts") == "3", "one began anew")
+            // One began anew, on a busy machine more than once: it has its first row again before the other comes to it.
+            let attempts = try await backend.scalar("SELECT last_value FROM attempts").flatMap { Int($0) }
+            #expect(try #require(attempts) >= 3)
         }
     }
 

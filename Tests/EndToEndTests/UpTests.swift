@@ -193,7 +193,7 @@ struct UpTests {
                 EndToEnd.executable, ["up", "--sync-config", folder + "/bad.yaml"],
                 timeout: TestOptions.deadline)
             #expect(result.status == .exited(1))
-            #expect(result.error.contains(/bad\.yaml:[34]:[0-9]+: error:/), "\(result.error)")
+            #expect(result.error.contains("bad.yaml: line "), "\(result.error)")
             #expect(result.output.isEmpty)
         }
     }

@@ -48,9 +48,10 @@ struct SQLitePoolTests {
                 used.withLock { $0[ObjectIdentifier(connection), default: 0] += 1 }
             }
         }
-        // Another one has the turn if a read comes before the thread of the last one waits again.
+        // Another one has the turn if a read comes before the thread of the last one waits again. By turns each of the three
+        // would have a third.
         let most = used.withLock { $0.values.max() ?? 0 }
-        #expect(most > 45, "\(used.withLock { $0.values.sorted() })")
+        #expect(most > 36, "\(used.withLock { $0.values.sorted() })")
         await pool.close()
     }
 

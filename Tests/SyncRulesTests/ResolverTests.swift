@@ -473,7 +473,7 @@ struct ResolverTests {
         let inner = "SELECT id FROM t WHERE \(all("a = 1", 500))"
         let sql = "SELECT * FROM t WHERE \(all("id IN c", 100))"
         let said = try resolve(sql, with: [("c", inner)]).said
-        #expect(said.count == 1 && said.first?.hasPrefix("too-large: ") == true)
+        #expect(said.first?.hasPrefix("too-large: ") == true, "\(said)")
     }
 
     /// The functions of edition 3 (service 6.10).
