@@ -37,7 +37,9 @@ struct EventsCompiler {
                 let query = DataQuery(text, parameters: [], context, options, isPayload: true, &own)
                 diagnostics.add(own)
                 payloads += query.processors
-                guard setsWriteCheckpoints, !own.isFatal, let payload = query.processors.first else { continue }
+                guard setsWriteCheckpoints, !own.isFatal, let payload = query.processors.first else {
+                    continue
+                }
                 for name in ["user_id", "checkpoint"].map({ ExactText($0) }) where !has(name, payload) {
                     warn(.eventColumnMissing, name, at: text.content, &diagnostics)
                 }

@@ -123,8 +123,8 @@ struct RowEvaluatorTests {
         func name(_ part: NamePart) -> String? {
             if case .exact(let name) = part { name.text } else { nil }
         }
-        #expect(config.tables.map { name($0.schema) } == ["other", "public", "public"])
-        #expect(config.tables.map { name($0.name) } == ["t", "t", "u"])
+        #expect(config.tables.map { name($0.schema) } == ["public", "public", "other"])
+        #expect(config.tables.map { name($0.name) } == ["u", "t", "t"])
         let context = EvaluationContext(stream: 1, plan: config)
         #expect(context.uses(schema: "other", table: "t") && context.uses(schema: "public", table: "u"))
         #expect(!context.uses(schema: "other", table: "u") && !context.uses(schema: "public", table: "T"))

@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -37,8 +38,18 @@ struct RandomQueries {
         return Self.columns.map { _ in random.once(in: 2) ? random.pick(few) : random.pick(Self.values) }
     }
 
-    /// A query of the table `t`.
+    /// A query of the table `t` that the service takes.
     mutating func query() -> String {
+        while true {
+            let query = anyQuery()
+            let config = SyncConfig.compile(
+                "config: {edition: 3}\nstreams:\n  s: {query: \(JSON.quoted(query))}\n")
+            if config.plan != nil { return query }
+        }
+    }
+
+    /// A query that may have no column of a table.
+    private mutating func anyQuery() -> String {
         var conditions: [String] = []
         for _ in 0..<random.below(3) { conditions.append("(\(expression(depth: 3)))") }
         for _ in 0..<random.pick([0, 0, 0, 1, 1, 2]) {
