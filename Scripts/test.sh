@@ -61,11 +61,17 @@ share=0
 if [ "$all" -gt "$all_before" ]; then share=$((100 * (taken - taken_before) / (all - all_before))); fi
 echo "The tests took $((SECONDS - started)) s."
 if [ "$share" -ge 10 ]; then echo "Others took $share % of this machine's processors meanwhile." >&2; fi
-# What is there but for the files of `swift test`. The server of all tests ends behind them, which takes a moment.
+# What is there but for the files of `swift test`. The server of all tests ends behind them, and its databases go, which are
+# hundreds of thousands of files: that takes as long as it takes, if only they become fewer.
 leftovers() { find "$left" -mindepth 1 -maxdepth 1 ! -name 'TemporaryDirectory.*' ! -name '_*.lock'; }
-for _ in $(seq 300); do
-    [ -n "$(leftovers)" ] || break
-    sleep 0.2
+files() { find "$left" 2>/dev/null | wc -l; }
+before=
+while [ -n "$(leftovers)" ] && [ "$(files)" != "$before" ]; do
+    before=$(files)
+    for _ in $(seq 50); do
+        [ -n "$(leftovers)" ] || break
+        sleep 0.2
+    done
 done
 if [ -n "$(leftovers)" ]; then
     echo "Tests have left these behind, which is a mistake of theirs:" >&2

@@ -6,11 +6,15 @@ extension PostgresServer {
     private static let connectDeadline = Duration.seconds(60)
 
     /// Makes an empty database and returns its URI.
+    ///
+    /// Its files are copied: through the log, which is the way of Postgres 15 and newer unless told otherwise, it takes twice
+    /// the time, and every reader of a replication slot passes over megabytes of it.
     @discardableResult
     package func createDatabase(_ name: String, poller: Poller) async throws -> String {
         let connection = try await PostgresConnection.connect(
             uri(), poller: poller, deadline: Self.connectDeadline)
-        try await connection.script("CREATE DATABASE \(quoteIdentifier(name))")
+        let way = await connection.serverVersion >= 150_000 ? " STRATEGY file_copy" : ""
+        try await connection.script("CREATE DATABASE \(quoteIdentifier(name))\(way)")
         await connection.close()
         return uri(database: name)
     }

@@ -61,7 +61,7 @@ extension ScenarioRun {
 
     /// Whether the service lets one stream more in than the scenario has and opens before it settles again; of one
     /// that was closed it may not know yet.
-    private func mayProbe(at index: Int) -> Bool {
+    func mayProbe(at index: Int) -> Bool {
         guard let limit = scenario.streamLimit else { return true }
         let open = clients.values.filter { !$0.isGone && $0.stream.end == nil }.count
         let next = scenario.steps[(index + 1)...].prefix { if case .settle = $0 { false } else { true } }
@@ -142,7 +142,7 @@ extension ScenarioRun {
     }
 
     /// Waits until a client of its own has seen its write checkpoint: then everything before it is published.
-    private func probe() async throws {
+    func probe() async throws {
         probes += 1
         let (user, device) = ("conformance-probe", "probe-\(probes)")
         let access = await service.access

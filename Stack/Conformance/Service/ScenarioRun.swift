@@ -90,7 +90,7 @@ package actor ScenarioRun {
 
     private func perform(_ step: ServiceStep, at index: Int) async throws -> [String] {
         switch step {
-        case .open(let opening): try await open(opening)
+        case .open(let opening): try await open(opening, at: index)
         case .tx(let statements):
             try await service.transact(statements)
             hasWritten = true
@@ -118,7 +118,9 @@ package actor ScenarioRun {
         return []
     }
 
-    private func open(_ opening: RecordedOpening) async throws {
+    private func open(_ opening: RecordedOpening, at index: Int) async throws {
+        // What the real service wrote was published when the next client came, as its first lines show.
+        if hasWritten, await service.isRunning, mayProbe(at: index) { try await probe() }
         let access = await service.access
         let client = try ScenarioClient(
             opening, former: opening.positionsOf.flatMap { clients[$0] }
