@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncCrypto
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// The verifier of tokens.
