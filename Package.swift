@@ -213,8 +213,8 @@ let targets: [Target] = [
         "Stack",
         [
             "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
-            "MockService", "ServiceEngine", "PostgresValues", "Postgres", "PostgresServer", "SQLite",
-            "SyncRules", "System", "Terminal", "Wire", "YAML",
+            "ServiceEngine", "PostgresValues", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System",
+            "Terminal", "Wire", "YAML",
         ]),
     tests(
         "Benchmarks",

@@ -42,7 +42,7 @@ struct EngineImportsTests {
         #expect(
             engine.isDisjoint(with: [
                 "Postgres", "C:PQ", "PostgresSource", "PostgresServer", "MockService", "HTTP", "HTTPServer",
-                "HTTPClient",
+                "HTTPClient", "C:Curl",
             ]))
         // The search finds what is there.
         #expect(engine.isSuperset(of: ["SyncRules", "SQLite", "C:SQLite"]))

@@ -1,7 +1,6 @@
 import Foundation
 import PowerSyncCrypto
 import PowerSyncMockService
-import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// The verifier of tokens.

@@ -1,6 +1,5 @@
 import CPowerSyncLossyFiles
 import PowerSyncCommandLine
-import PowerSyncPostgres
 import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
