@@ -70,7 +70,8 @@ let targets: [Target] = [
         "CPowerSyncEdit", "Platform/Terminal/C", pkgConfig: "libedit", apt: "libedit-dev", brew: "libedit"),
     library("System", "Platform/System", ["C:System"], exclude: ["C"]),
     library("SQLite", "Platform/SQLite", ["C:SQLite", "System"], exclude: ["C"]),
-    library("Postgres", "Platform/Postgres", ["C:PQ", "System"], exclude: ["C"]),
+    library("PostgresValues", "Platform/PostgresValues"),
+    library("Postgres", "Platform/Postgres", ["C:PQ", "PostgresValues", "System"], exclude: ["C"]),
     library("PostgresServer", "Platform/PostgresServer", ["Postgres", "System"]),
     library("HTTP", "Platform/HTTP", ["System"]),
     library("HTTPServer", "Platform/HTTPServer", ["HTTP", "System", "C:System"]),
@@ -102,18 +103,28 @@ let targets: [Target] = [
         ]),
     library("SyncRules", "MockService/SyncRules", ["YAML", "Wire"]),
     library(
+        "ServiceEngine", "MockService/Engine",
+        ["SyncRules", "PostgresValues", "Crypto", "SQLite", "Compression", "CommandLine", "System", "Wire"]),
+    library(
+        "PostgresSource", "MockService/PostgresSource",
+        [
+            "ServiceEngine", "SyncRules", "PostgresValues", "Postgres", "Crypto", "CommandLine", "System",
+            "Wire",
+        ]),
+    library(
         "MockService", "MockService",
         [
-            "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML",
-            "Compression", "CommandLine", "System", "Wire",
+            "ServiceEngine", "PostgresSource", "SyncRules", "PostgresValues", "HTTP", "HTTPServer",
+            "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System",
+            "Wire",
         ],
-        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md", "SyncRules"]),
+        exclude: ["DESIGN.md", "Engine", "Executable", "LANGUAGE.md", "PostgresSource", "SyncRules"]),
     library(
         "Stack", "Stack",
         [
-            "Client", "Conformance", "Backend", "MockService", "SyncRules", "Wire", "HTTP", "HTTPServer",
-            "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression",
-            "CommandLine", "Terminal", "System",
+            "Client", "Conformance", "Backend", "MockService", "ServiceEngine", "PostgresSource", "SyncRules",
+            "Wire", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite",
+            "YAML", "Compression", "CommandLine", "Terminal", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
@@ -157,8 +168,9 @@ let targets: [Target] = [
     tests("Wire", ["Wire"]),
     tests("System", ["System", "C:System"]),
     tests("SQLite", ["SQLite", "System"]),
-    tests("Postgres", ["Postgres", "PostgresServer", "PostgresTestSupport", "System"]),
-    tests("PostgresServer", ["PostgresServer", "PostgresTestSupport", "Postgres", "System"]),
+    tests("Postgres", ["Postgres", "PostgresValues", "PostgresServer", "PostgresTestSupport", "System"]),
+    tests(
+        "PostgresServer", ["PostgresServer", "PostgresTestSupport", "Postgres", "PostgresValues", "System"]),
     tests("HTTP", ["HTTP"]),
     tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
     tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),
@@ -192,16 +204,17 @@ let targets: [Target] = [
     tests(
         "MockService",
         [
-            "MockService", "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
-            "CommandLine", "System", "Wire", "C:LossyFiles",
+            "MockService", "ServiceEngine", "PostgresSource", "PostgresValues", "SyncRules", "HTTP",
+            "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres", "PostgresServer",
+            "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System", "Wire",
+            "C:LossyFiles",
         ]),
     tests(
         "Stack",
         [
             "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
-            "MockService", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System", "Terminal", "Wire",
-            "YAML",
+            "ServiceEngine", "PostgresValues", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System",
+            "Terminal", "Wire", "YAML",
         ]),
     tests(
         "Benchmarks",
@@ -224,7 +237,10 @@ let targets: [Target] = [
 let isFuzzing = Context.environment["POWERSYNC_FUZZ"] == "1"
 let fuzzing = command(
     "Fuzzing", "Tests/Fuzzing",
-    ["Wire", "Postgres", "HTTP", "Crypto", "SQLite", "YAML", "SyncRules", "MockService", "Backend"])
+    [
+        "Wire", "Postgres", "HTTP", "Crypto", "SQLite", "YAML", "SyncRules", "MockService", "ServiceEngine",
+        "PostgresSource", "PostgresValues", "Backend",
+    ])
 
 // A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests
 // and what they stand on; several parts are separated by commas.

@@ -2,7 +2,8 @@ import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncHTTPServer
-import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncSystem
 
@@ -24,15 +25,15 @@ package final class MockService: Sendable {
     /// What stands on one state; another source has another.
     private struct Parts: Sendable {
         let store: ServiceStore
-        let pool: PostgresPool
+        let source: PostgresSource
         let answering: ServiceRouter.State
         let metricsRouter: MetricsRouter
-        let replicators: [Replicator]
+        let work: [ReplicationWork]
         let upkeep: StoreUpkeep
 
         func close() async {
             await answering.writeCheckpoints.close()
-            await pool.close()
+            await source.close()
             await store.close()
         }
     }
@@ -118,14 +119,13 @@ package final class MockService: Sendable {
         let lines = LineBudget(limit: configuration.maxLinesInFlightBytes)
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             // First what can fail.
-            let servers = LinkedServers()
             let store = state.store
             let frames = FrameStore(limit: store.limits.keptFrameBytes, lines: lines) {
                 try await store.frame($0)
             }
-            let replicators = try await replicators(
-                plan, state, publisher, frames, servers, metrics, health)
-            let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
+            let work = try await deployed(plan, state, publisher, frames, metrics, health)
+            let source = PostgresSource(
+                configuration, poller: poller, log: log.labelled("replication"), clock: clock)
             let streams = StreamHandler(
                 store: store, frames: frames, publisher: publisher, alarm: alarm, slots: slots,
                 metrics: metrics, lines: lines,
@@ -134,17 +134,16 @@ package final class MockService: Sendable {
                     results: configuration.maxParameterQueryResults),
                 log: log.labelled("sync"))
             return Parts(
-                store: state.store, pool: pool,
+                store: state.store, source: source,
                 answering: ServiceRouter.State(
                     writeCheckpoints: WriteCheckpoints(
-                        pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store,
-                        publisher: publisher, servers: servers, clock: clock,
-                        clients: configuration.maxClientsPerUser),
-                    streams: streams, admin: AdminRoutes.State(store: state.store, pool: pool)),
+                        source: source, callsAtOnce: configuration.source.poolSize, store: state.store,
+                        publisher: publisher, clock: clock, clients: configuration.maxClientsPerUser),
+                    streams: streams, admin: AdminRoutes.State(store: state.store, pool: source.pool)),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, publisher: publisher, store: state.store,
                     clock: clock),
-                replicators: replicators,
+                work: work,
                 upkeep: StoreUpkeep(
                     state.store, clock: clock, log: log.labelled("state"),
                     served: { publisher.current?.stream }))
@@ -198,27 +197,24 @@ package final class MockService: Sendable {
         _ = try await publisher.next(after: 0)
     }
 
-    /// The replicator of the configuration, and of the one that clients are served from meanwhile; publishes what the
+    /// What is replicated: the configuration, and the one that clients are served from meanwhile; publishes what the
     /// state has.
-    private func replicators(
-        _ plan: SyncPlan, _ state: StateOpener.State, _ publisher: Publisher,
-        _ frames: FrameStore, _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
-    ) async throws -> [Replicator] {
+    private func deployed(
+        _ plan: SyncPlan, _ state: StateOpener.State, _ publisher: Publisher, _ frames: FrameStore,
+        _ metrics: ServiceMetrics, _ health: ServiceHealth
+    ) async throws -> [ReplicationWork] {
         let hash = SyncPlan.hash(of: configuration.syncConfig)
-        func replicator(
+        func work(
             _ plan: SyncPlan, _ text: String, _ hash: String, formerStream: StreamNumber?
-        ) -> Replicator {
+        ) -> ReplicationWork {
             let log = log.labelled("replication")
-            return Replicator(
-                source: configuration.source, store: state.store, publisher: publisher, frames: frames,
-                servers: servers, poller: poller, log: log, metrics: metrics, plan: plan,
-                configText: text,
-                configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
-                heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
-                random: clock.random, warnings: RowWarningLog(log))
+            return ReplicationWork(
+                plan: plan, configText: text, configHash: hash, formerStream: formerStream,
+                store: state.store, publisher: publisher, frames: frames, metrics: metrics,
+                health: health.link(hash), log: log, warnings: RowWarningLog(log))
         }
-        var replicators = [replicator(plan, configuration.syncConfig, hash, formerStream: nil)]
-        guard let active = try await state.store.deploy(configHash: hash) else { return replicators }
+        var deployed = [work(plan, configuration.syncConfig, hash, formerStream: nil)]
+        guard let active = try await state.store.deploy(configHash: hash) else { return deployed }
         var served = plan
         if active.configHash != hash {
             // Buckets of a time when its text meant something else are not those that it means now.
@@ -226,12 +222,11 @@ package final class MockService: Sendable {
                 let former = SyncConfig.compile(active.config).plan
             else {
                 log.warning("the former configuration cannot be served any more")
-                return replicators
+                return deployed
             }
             served = former
             log.info("the former configuration is served until the one of now is built")
-            replicators.append(
-                replicator(served, active.config, active.configHash, formerStream: active.number))
+            deployed.append(work(served, active.config, active.configHash, formerStream: active.number))
         }
         if state.mayBeServed {
             publisher.publish(
@@ -241,7 +236,7 @@ package final class MockService: Sendable {
             // Until the source is heard, nobody knows how old that is.
             health.link(active.configHash).isDown()
         }
-        return replicators
+        return deployed
     }
 
     /// Replicates until the task is cancelled.
@@ -253,9 +248,9 @@ package final class MockService: Sendable {
         _ make: @Sendable (StateOpener.State) async throws -> Parts
     ) async {
         var delay = RetryDelay()
-        while let (replicators, upkeep) = parts.withLock({ $0.map { ($0.replicators, $0.upkeep) } }) {
+        while let (source, work, upkeep) = parts.withLock({ $0.map { ($0.source, $0.work, $0.upkeep) } }) {
             let begun = ContinuousClock.now
-            guard await isOfAnotherSource(replicators, upkeep) else { return }
+            guard await isOfAnotherSource(source, work, upkeep) else { return }
             publisher.retract()
             await closeParts()
             // An address behind which the sources take turns must not fill the disk with states.
@@ -312,18 +307,20 @@ package final class MockService: Sendable {
     }
 
     /// Replicates, and keeps the state small meanwhile; both have ended when this returns.
-    private func isOfAnotherSource(_ replicators: [Replicator], _ upkeep: StoreUpkeep) async -> Bool {
+    private func isOfAnotherSource(
+        _ source: any ChangeSource, _ work: [ReplicationWork], _ upkeep: StoreUpkeep
+    ) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await upkeep.run()
                 return false
             }
-            for replicator in replicators {
+            for work in work {
                 group.addTask { [log] in
                     do {
-                        try await replicator.run()
+                        try await source.replicate(work)
                         return false
-                    } catch let error as ReplicationError where error.code == .otherSource {
+                    } catch is OtherSource {
                         return true
                     } catch {
                         log.debug("replication ended", ["error": "\(error)"])

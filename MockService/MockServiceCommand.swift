@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import PowerSyncCommandLine
+import PowerSyncPostgresSource
 import PowerSyncSystem
 import PowerSyncWire
 

@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
-import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSystem
 
@@ -105,67 +106,18 @@ package struct StateOpener: Sendable {
             limits: configuration.storeLimits)
     }
 
-    /// What the source says of a state.
-    private enum Answer {
-        case itsOwn
-        case anothers
-        /// It cannot be reached, starts or stops, or a standby answers for it: a state of the same address may be served meanwhile.
-        case away
-        /// It is there and does not say who it is: it may have been set back, and what the state has never have been.
-        case nothing
-    }
-
-    /// Asks the source whether a state is its own, again and again while it refuses to answer.
-    private func ask(_ store: ServiceStore) async throws -> Answer {
+    /// Asks the source whether a state is its own.
+    private func ask(_ store: ServiceStore) async throws -> StateClaim {
+        let source = PostgresSource(configuration, poller: poller, log: log, clock: clock)
         // How long the source may take to say who it is before the state is opened without it.
         let end = ContinuousClock.now + configuration.linkTimes.statement
-        var delay = RetryDelay()
-        var failures = RepeatedFailures()
-        var answer = Answer.away
-        while true {
-            do {
-                guard let isOurs = try await isOurs(store, until: end) else { return answer }
-                return isOurs ? .itsOwn : .anothers
-            } catch {
-                try Task.checkCancellation()
-                if failures.isNew("\(error)", at: .now) {
-                    log.warning(
-                        "the source cannot be asked whether the state is its own", ["error": "\(error)"])
-                }
-                if (error as? ReplicationError)?.code == .standby { return .away }
-                guard let error = error as? PostgresError else { return .nothing }
-                // Only a server that is there has a code for what is wrong, such as that all its walsenders are taken.
-                guard error.sqlstate != nil else { return answer }
-                if !error.isConnectionLost { answer = .nothing }
-                let next = ContinuousClock.now + delay.next(after: error, jitter: clock.random())
-                guard next < end else { return answer }
-                try await poller.sleep(until: next)
-            }
-        }
-    }
-
-    /// Whether the source is the one of the state; nil if it has not said so in time.
-    private func isOurs(_ store: ServiceStore, until end: ContinuousClock.Instant) async throws -> Bool? {
-        let check = SourceCheck(source: configuration.source, store: store)
-        let poller = poller
-        return try await withThrowingTaskGroup(of: Bool?.self) { group in
-            group.addTask {
-                let connection = try await configuration.source.connectForReplication(poller)
-                do {
-                    let isOurs = try await check.isOurs(connection)
-                    await connection.close()
-                    return isOurs
-                } catch {
-                    await connection.close()
-                    throw error
-                }
-            }
-            group.addTask {
-                try await poller.sleep(until: end)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
+        do {
+            let claim = try await source.claims(store, until: end)
+            await source.close()
+            return claim
+        } catch {
+            await source.close()
+            throw error
         }
     }
 }

@@ -1,6 +1,8 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncHTTPClient
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSystem
 
 extension Authenticator {

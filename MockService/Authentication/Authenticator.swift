@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncServiceEngine
 
 /// Lets requests in: takes the token out of the request, finds its key and verifies it.
 package struct Authenticator: Sendable {

@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncServiceEngine
 
 /// Keys fetched from an address and kept for a while (service 2.3).
 ///

@@ -1,4 +1,5 @@
 import PowerSyncCommandLine
+import PowerSyncPostgresSource
 import PowerSyncSyncRules
 import PowerSyncWire
 import PowerSyncYAML

@@ -1,4 +1,6 @@
 import PowerSyncCrypto
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSystem
 
 /// Everything that a service needs to know (service 8).

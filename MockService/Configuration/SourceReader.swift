@@ -1,5 +1,6 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncSystem
 import PowerSyncYAML
 

@@ -1,4 +1,5 @@
 import PowerSyncCompression
+import PowerSyncServiceEngine
 
 /// How the lines of a stream are spelled (service 1.5).
 package enum LineFormat: String, Sendable {

@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncServiceEngine
 import PowerSyncSystem
 
 /// Sends lines as the body of a response: each is one chunk (service 1.5), and short ones leave together.

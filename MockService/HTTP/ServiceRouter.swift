@@ -1,5 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncWire
 
@@ -189,7 +191,7 @@ struct ServiceRouter: Sendable {
                 "/client_id: must NOT have more than \(Self.clientIDLimit) bytes"
             ])
         }
-        let key = WriteCheckpoints.key(userID: token.userID, clientID: clientID)
+        let key = WriteCheckpointKey.text(userID: token.userID, clientID: clientID)
         return try await checkpointPlaces.run {
             try await writeCheckpoints.take(key: key, requested: requested)
         }

@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncHTTPServer
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// What a log line says of a stream's client (service 10.4): who it is, never what it asked for or got.

@@ -2,6 +2,7 @@ import PowerSyncCommandLine
 import PowerSyncCompression
 import PowerSyncHTTP
 import PowerSyncHTTPServer
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncWire
 
@@ -115,7 +116,7 @@ struct StreamHandler: Sendable {
     private func attach(
         _ body: SyncStreamRequest, _ token: VerifiedToken
     ) throws -> (settled: SessionBuckets?, lookups: SessionLookups?, attachment: Attachment) {
-        let key = ExactText(WriteCheckpoints.key(userID: token.userID, clientID: body.clientID))
+        let key = ExactText(WriteCheckpointKey.text(userID: token.userID, clientID: body.clientID))
         while true {
             guard let published = publisher.current else {
                 throw Refusal(

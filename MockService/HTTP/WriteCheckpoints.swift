@@ -1,4 +1,5 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it
@@ -15,27 +16,22 @@ struct WriteCheckpoints: Sendable {
     /// Makes write checkpoints of a source and a state.
     ///
     /// - Parameters:
-    ///   - pool: Connections to the source.
-    ///   - callsAtOnce: Calls of each kind that are under way: as many as the pool has connections.
+    ///   - source: The source.
+    ///   - callsAtOnce: Calls of each kind that are under way: as many as it has connections for requests.
     ///   - store: The state.
     ///   - publisher: Knows the newest checkpoint, and tells streams of ids that are reached.
-    ///   - servers: Knows the server that checkpoints are of.
     ///   - clock: The service's.
     ///   - clients: How many clients a user may have.
     init(
-        pool: PostgresPool, callsAtOnce: Int, store: ServiceStore, publisher: Publisher,
-        servers: LinkedServers, clock: ServiceClock, clients: Int
+        source: any ChangeSource, callsAtOnce: Int, store: ServiceStore, publisher: Publisher,
+        clock: ServiceClock, clients: Int
     ) {
         self.store = store
         self.publisher = publisher
         self.clock = clock
         self.clients = clients
-        heads = SharedCall(limit: callsAtOnce) {
-            try await pool.withConnection { try await servers.position($0) }
-        }
-        markers = SharedCall(limit: callsAtOnce) {
-            try await pool.withConnection { try await SourceCatalog.ping($0) }
-        }
+        heads = SharedCall(limit: callsAtOnce) { try await source.head() }
+        markers = SharedCall(limit: callsAtOnce) { try await source.mark() }
     }
 
     /// Ends what is under way; later calls throw `CancellationError`.
@@ -44,29 +40,13 @@ struct WriteCheckpoints: Sendable {
         await markers.close()
     }
 
-    /// The key by which the write checkpoints of a client are kept.
-    ///
-    /// A "/" in the user's id is spelled otherwise: it would make the key one of another user's client.
-    static func key(userID: String, clientID: String?) -> String {
-        // By bytes: with a mark behind it a "/" is another character, and the same byte in the key.
-        let bytes = userID.utf8.flatMap { byte -> [UInt8] in
-            switch byte {
-            case 0x25: Array("%25".utf8)
-            case 0x2F: Array("%2F".utf8)
-            default: [byte]
-            }
-        }
-        let user = String(decoding: bytes, as: UTF8.self)
-        return clientID.map { $0.isEmpty ? user : "\(user)/\($0)" } ?? user
-    }
-
     /// Takes the next id, or the one that the client names.
     ///
     /// - Parameters:
     ///   - key: Whose checkpoint it is.
     ///   - requested: The id that the client wants.
     /// - Returns: The id that is stored now.
-    /// - Throws: `PostgresError` if the source is away, `TooManyClients`.
+    /// - Throws: What the source throws if it is away, `TooManyClients`.
     func take(key: String, requested: Int64?) async throws -> Int64 {
         // The head comes first: what the client wrote before its request lies before it.
         let head = try await heads.value()

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncServiceEngine
 
 /// Reads rows of a COPY … TO STDOUT into batches: texts stay where they were received, and escapes are undone in place.
 package struct CopyDecoder {

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// Texts of a database with encoding SQL_ASCII, which the server hands out as they were stored: whatever bytes.

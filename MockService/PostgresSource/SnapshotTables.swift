@@ -1,3 +1,4 @@
+import PowerSyncServiceEngine
 import PowerSyncSystem
 
 /// The tables that a first snapshot has yet to read, for whoever reads (DESIGN.md, 3).

@@ -1,4 +1,6 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 
 /// Reads messages of the replication stream into batches, without doing anything itself (service 7.4): texts stay where
 /// they were received.

@@ -1,3 +1,5 @@
+import PowerSyncPostgresValues
+
 /// Reads the fields of one replication message in order; integers are big-endian, strings end with NUL.
 ///
 /// Each read says what it is reading, for the error.

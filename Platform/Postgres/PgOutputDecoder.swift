@@ -1,3 +1,5 @@
+import PowerSyncPostgresValues
+
 extension PgOutputMessage {
     /// Reads one message, which is the payload of one XLogData frame.
     ///

@@ -1,3 +1,5 @@
+import PowerSyncPostgresValues
+
 /// One message of the `pgoutput` plug-in, protocol version 1 with text values (service 7.11).
 ///
 /// Times count microseconds since 2000-01-01 UTC.

@@ -1,4 +1,5 @@
 import CPowerSyncPQ
+import PowerSyncPostgresValues
 import PowerSyncSystem
 
 /// A logical slot that was just made.

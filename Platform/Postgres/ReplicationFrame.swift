@@ -1,3 +1,5 @@
+import PowerSyncPostgresValues
+
 /// What a message of a replication stream is, its payload left where it lies (service 7.11).
 package enum ReplicationFrame: Sendable, Equatable {
     /// A piece of the stream. For `pgoutput` the payload is one message.

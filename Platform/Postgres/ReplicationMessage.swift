@@ -1,3 +1,5 @@
+import PowerSyncPostgresValues
+
 /// What the server sends on a replication connection (service 7.11).
 package enum ReplicationMessage: Sendable, Equatable {
     /// A piece of the stream. For `pgoutput` the payload is one `PgOutputMessage`.

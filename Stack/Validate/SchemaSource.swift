@@ -1,6 +1,6 @@
-import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresSource
 import PowerSyncSyncRules
 import PowerSyncSystem
 

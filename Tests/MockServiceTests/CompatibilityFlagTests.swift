@@ -1,5 +1,5 @@
-import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -2,6 +2,7 @@ import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncSystem
 import Testing
 

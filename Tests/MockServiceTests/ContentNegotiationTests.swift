@@ -1,5 +1,6 @@
 import PowerSyncCompression
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import Testing
 
 /// Service 1.5.

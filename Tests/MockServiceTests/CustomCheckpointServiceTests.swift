@@ -1,4 +1,3 @@
-import PowerSyncMockService
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

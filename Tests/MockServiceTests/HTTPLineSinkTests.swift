@@ -2,6 +2,7 @@ import PowerSyncCompression
 import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -1,6 +1,5 @@
 import PowerSyncHTTP
 import PowerSyncHTTPClient
-import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncTestSupport
 import PowerSyncWire

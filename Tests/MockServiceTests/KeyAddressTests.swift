@@ -2,6 +2,7 @@ import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTPClient
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing

@@ -3,6 +3,7 @@ import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire

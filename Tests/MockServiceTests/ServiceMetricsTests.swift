@@ -1,5 +1,6 @@
-import PowerSyncMockService
-import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import Testing
 
 /// What Prometheus reads (service 10.3).

@@ -1,6 +1,7 @@
 import Foundation
-import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport

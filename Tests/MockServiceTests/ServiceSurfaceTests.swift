@@ -2,6 +2,7 @@ import PowerSyncCompression
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport

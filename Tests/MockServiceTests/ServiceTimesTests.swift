@@ -3,6 +3,7 @@ import PowerSyncPostgres
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
 
 struct ServiceTimesTests {
     private let standard = MockServiceConfiguration(

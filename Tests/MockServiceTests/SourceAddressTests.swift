@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing

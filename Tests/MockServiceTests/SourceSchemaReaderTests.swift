@@ -1,5 +1,5 @@
-import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
 import PowerSyncSyncRules
 import PowerSyncSystem

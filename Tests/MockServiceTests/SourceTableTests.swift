@@ -2,7 +2,9 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
+import PowerSyncServiceEngine
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

@@ -1,6 +1,8 @@
 import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

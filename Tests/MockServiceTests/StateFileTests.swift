@@ -6,6 +6,8 @@ import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
+@testable import PowerSyncServiceEngine
 
 /// The file of the state, and what takes its place (service 7.8).
 @Suite(.patient())

@@ -3,7 +3,9 @@ import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -3,6 +3,7 @@ import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -10,6 +11,8 @@ import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
+@testable import PowerSyncServiceEngine
 
 /// Where state and source stand, which is compared at each start and each link (service 7.2, 7.8).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())

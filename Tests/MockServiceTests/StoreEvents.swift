@@ -1,7 +1,8 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// One change of one row, as tests tell it.
 enum RowChange: Sendable {

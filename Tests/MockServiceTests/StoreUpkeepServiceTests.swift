@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import Testing

@@ -2,6 +2,8 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
+import PowerSyncPostgresSource
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
 import PowerSyncSQLite
 import PowerSyncTestSupport

@@ -5,7 +5,9 @@ import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,5 +1,5 @@
-import PowerSyncMockService
-import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncSystem

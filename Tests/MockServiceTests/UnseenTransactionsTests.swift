@@ -1,7 +1,7 @@
 import PowerSyncPostgres
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
 
 /// What the stream says while transactions are not to be seen yet.
 struct UnseenTransactionsTests {

@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
+import PowerSyncPostgresValues
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncTestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import Testing
 
 struct ReplicationMessageTests {

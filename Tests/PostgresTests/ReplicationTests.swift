@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
+import PowerSyncPostgresValues
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing

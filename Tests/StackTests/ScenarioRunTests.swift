@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTestSupport

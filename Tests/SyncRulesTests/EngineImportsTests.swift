@@ -1,7 +1,7 @@
 import PowerSyncTestSupport
 import Testing
 
-/// What the language may link, by Package.swift; that imports keep to it holds `make lint`.
+/// What language and engine may link, by Package.swift; that imports keep to it holds `make lint`.
 struct EngineImportsTests {
     /// The dependencies of each library of Package.swift, without the prefix that targets carry.
     private func libraries() throws -> [String: [String]] {
@@ -33,5 +33,24 @@ struct EngineImportsTests {
         // The search finds what is there.
         #expect(
             reached(from: "MockService", in: libraries).isSuperset(of: ["SyncRules", "Postgres", "C:PQ"]))
+    }
+
+    /// Whoever brings another source, or another way out, links neither libpq nor an HTTP server with the engine.
+    @Test func theEngineLinksNoLibpqAndNoHTTP() throws {
+        let libraries = try libraries()
+        let engine = reached(from: "ServiceEngine", in: libraries)
+        #expect(
+            engine.isDisjoint(with: [
+                "Postgres", "C:PQ", "PostgresSource", "PostgresServer", "MockService", "HTTP", "HTTPServer",
+                "HTTPClient", "C:Curl",
+            ]))
+        // The search finds what is there.
+        #expect(engine.isSuperset(of: ["SyncRules", "SQLite", "C:SQLite"]))
+        #expect(
+            reached(from: "PostgresSource", in: libraries).isSuperset(of: [
+                "ServiceEngine", "Postgres", "C:PQ",
+            ]))
+        #expect(
+            reached(from: "MockService", in: libraries).isSuperset(of: ["ServiceEngine", "PostgresSource"]))
     }
 }

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// Changes of rows as a source tells them, in order: about 1 MiB of text, at most 2,000 of them unless one row is larger.
 ///

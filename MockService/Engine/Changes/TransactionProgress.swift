@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// How much of a transaction has been told, which Postgres tells from its beginning when the link is made again.
 package struct TransactionProgress: Sendable, Hashable {

@@ -3,7 +3,7 @@ import PowerSyncWire
 
 /// A write checkpoint that a row sets (service 7.9).
 package struct CustomWriteCheckpoint: Sendable, Hashable {
-    /// Whose it is, as `WriteCheckpoints` spells it.
+    /// Whose it is, as `WriteCheckpointKey` spells it.
     package let key: ExactText
     /// Its id, 1 or more.
     package let id: Int64
@@ -19,7 +19,7 @@ package struct CustomWriteCheckpoint: Sendable, Hashable {
         guard let name = try Self.name(user, "user_id"), !name.isEmpty else {
             throw EvaluationError(message: "user_id is NULL or empty.")
         }
-        key = ExactText(WriteCheckpoints.key(userID: name, clientID: try Self.name(client, "client_id")))
+        key = ExactText(WriteCheckpointKey.text(userID: name, clientID: try Self.name(client, "client_id")))
         let number: Int64? =
             switch id {
             case .integer(let integer): integer

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// Decides which commits of a group become visible (DESIGN.md, 3; service 4.6).
 ///

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSystem
 
 /// The way of one replication stream and one link from the source to the disk: what is submitted is evaluated beside

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// What was submitted and is not on the disk yet: in which order, how many bytes, and what is ready to be written; a value
 /// (DESIGN.md, 3).

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// What became of changes that are on the disk.
 package struct WriteOutcome: Sendable {

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncWire
 
 /// Write checkpoints that wait for the log to pass their heads (service 1.8).

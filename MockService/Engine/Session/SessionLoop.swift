@@ -1,13 +1,13 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSystem
 import PowerSyncWire
 
 /// What one stream has sent.
-final class StreamTotals: Sendable {
+package final class StreamTotals: Sendable {
     private let counts = Lock((operations: 0, bytes: 0))
 
     /// The numbers so far.
-    var current: (operations: Int, bytes: Int) { counts.withLock { $0 } }
+    package var current: (operations: Int, bytes: Int) { counts.withLock { $0 } }
 
     /// Notes a line that was sent.
     func add(operations: Int, bytes: Int) {
@@ -23,7 +23,7 @@ final class StreamTotals: Sendable {
 /// It looks at what its mailbox has when everything is sent, or where a checkpoint may be interrupted, and waits for
 /// that and for the next time of the token without a task of its own. At the head it reads no disk: publications have the
 /// totals, and the frames of what was published are in memory.
-struct SessionLoop {
+package struct SessionLoop {
     let store: ServiceStore
     let frames: FrameStore
     let attachment: Attachment
@@ -32,12 +32,31 @@ struct SessionLoop {
     let metrics: ServiceMetrics
     let lines: LineBudget
     /// The buckets of a request that no lookup changes.
-    let buckets: [ResolvedBucket]
+    package let buckets: [ResolvedBucket]
     /// When the token expires, in seconds since 1970.
-    let expiry: Double
+    package let expiry: Double
     /// Finds the buckets of any other request; its mailbox is attached as an open one.
     var lookups: SessionLookups?
-    let totals = StreamTotals()
+    /// What was sent so far.
+    package let totals = StreamTotals()
+
+    /// Makes the loop of a stream that is attached.
+    package init(
+        store: ServiceStore, frames: FrameStore, attachment: Attachment, alarm: Alarm,
+        slot: ConnectionSlots.Slot, metrics: ServiceMetrics, lines: LineBudget, buckets: [ResolvedBucket],
+        expiry: Double, lookups: SessionLookups? = nil
+    ) {
+        self.store = store
+        self.frames = frames
+        self.attachment = attachment
+        self.alarm = alarm
+        self.slot = slot
+        self.metrics = metrics
+        self.lines = lines
+        self.buckets = buckets
+        self.expiry = expiry
+        self.lookups = lookups
+    }
 
     private var clock: ServiceClock { alarm.clock }
     private var mailbox: Mailbox { attachment.mailbox }
@@ -45,11 +64,11 @@ struct SessionLoop {
     // MARK: Views
 
     /// What a stream sees of a checkpoint, and how it finds out what it sees of another.
-    struct Sight: Sendable {
+    package struct Sight: Sendable {
         /// The checkpoint as the stream sees it.
         var view: CheckpointView
         /// What the first line says of the request's streams, if lookups were evaluated for it.
-        let streams: [StreamDescription]
+        package let streams: [StreamDescription]
         /// Finds the buckets again; nil if no lookup changes them.
         let lookups: SessionLookups?
     }
@@ -66,7 +85,7 @@ struct SessionLoop {
     ///
     /// - Returns: The checkpoint as the stream sees it.
     /// - Throws: `RequestError` if the request is over a limit; `SQLiteError`, `StoreError`, `CancellationError`.
-    func firstView() async throws -> Sight {
+    package func firstView() async throws -> Sight {
         let reading = try await read(lookups, changed: nil, at: nil)
         let position = max(reading.stored.checkpoint.lsn, attachment.checkpoint.lsn)
         // Its request may have been answered by a service that was ended since.
@@ -149,7 +168,7 @@ struct SessionLoop {
     ///   - sink: Takes the lines; suspends while the client does not read.
     /// - Throws: What the sink or the storage throws; `RequestError` if the request comes to more than it may by now; and
     ///   `CancellationError`, also when the service stops.
-    func run(
+    package func run(
         _ session: StreamSession, _ beginning: Sight, _ encoder: LineEncoder, _ sink: any LineSink
     ) async throws {
         let clock = self.clock

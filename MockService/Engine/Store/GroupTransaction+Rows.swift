@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncWire
 
 /// Decides what the changes of a batch come to (service 4.6, 7.5): what a row is now says the batch, what it was says the

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncWire
 

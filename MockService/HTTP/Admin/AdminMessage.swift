@@ -1,3 +1,4 @@
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncWire
 

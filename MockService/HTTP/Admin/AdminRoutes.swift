@@ -1,5 +1,8 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncWire

@@ -1,4 +1,6 @@
-import PowerSyncPostgres
+import PowerSyncPostgresSource
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncWire
 

@@ -1,5 +1,4 @@
 import PowerSyncHTTPClient
-import PowerSyncMockService
 import PowerSyncPostgresServer
 import PowerSyncSystem
 

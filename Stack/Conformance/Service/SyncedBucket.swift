@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// What a client holds of one bucket: the operations, applied (service 4).

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// The readers of what a source sends.
 ///

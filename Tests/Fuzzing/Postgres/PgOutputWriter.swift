@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// Writes messages of `pgoutput` as the server does.
 struct PgOutputWriter {

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncCrypto
 import PowerSyncMockService
+import PowerSyncPostgresSource
 import PowerSyncWire
 
 /// The readers of configuration files; the second byte chooses what is repeated.

@@ -1,4 +1,5 @@
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

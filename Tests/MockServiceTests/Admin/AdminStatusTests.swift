@@ -2,7 +2,9 @@ import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresSource
 import PowerSyncPostgresTestSupport
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -1,9 +1,9 @@
 import PowerSyncHTTPClient
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSystem
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// A client that comes again whenever its stream ends, with all that it holds, and compares each whole checkpoint with
 /// the source.

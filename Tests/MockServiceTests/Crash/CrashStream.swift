@@ -1,7 +1,7 @@
 import PowerSyncSyncRules
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// A stream that holds all buckets of a script, so that what is written to them is kept for it, and compares what it finds
 /// in memory with what the disk has.

@@ -1,7 +1,7 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// The names that operations have by number, each read once.
 struct OperationNames {

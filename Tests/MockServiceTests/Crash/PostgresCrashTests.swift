@@ -1,11 +1,13 @@
 import PowerSyncHTTPClient
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// kill -9 in a loop around a whole service on a real Postgres, half of the time on files that lose what was not
 /// synced; `POWERSYNC_SERVICE_KILLS` says how often.
@@ -186,7 +188,7 @@ private final class PostgresCrashRig {
             "SELECT slot_name, confirmed_flush_lsn FROM pg_replication_slots "
                 + "WHERE database = current_database()")
         var promises = StorePromises()
-        promises.writeCheckpoints[ExactText(WriteCheckpoints.key(userID: "u0", clientID: "c"))] =
+        promises.writeCheckpoints[ExactText(WriteCheckpointKey.text(userID: "u0", clientID: "c"))] =
             given.withLock { $0 }
         for client in clients {
             for (stream, shown) in client.shown { promises.published[stream, default: []] += shown }

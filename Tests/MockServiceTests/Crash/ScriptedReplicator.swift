@@ -1,8 +1,8 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncSystem
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Replicates a scripted source for one configuration, in the order of effects in which it is done from Postgres: the
 /// snapshot along the key, the log from where the slot stands, and rows that are missing read again.

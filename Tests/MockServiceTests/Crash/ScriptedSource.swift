@@ -1,5 +1,5 @@
-import PowerSyncMockService
-import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSystem
 
 /// A source that commits the transactions of a script one after the other, and tells again whatever it is asked for.

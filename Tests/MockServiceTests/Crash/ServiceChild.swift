@@ -1,6 +1,7 @@
 import CPowerSyncLossyFiles
 import PowerSyncCommandLine
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 

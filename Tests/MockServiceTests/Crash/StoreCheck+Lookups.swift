@@ -1,6 +1,6 @@
 import PowerSyncSQLite
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What must hold of the lookups of a file.
 extension StoreCheck {

@@ -2,7 +2,7 @@ import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 extension StoreCheck {
     /// Looks at the file of a session, which has limits of its own.

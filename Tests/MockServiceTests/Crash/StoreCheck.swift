@@ -1,8 +1,8 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What must hold of the file of a state, at whatever moment its service ended.
 ///

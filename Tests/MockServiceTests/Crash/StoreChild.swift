@@ -1,11 +1,11 @@
 import CPowerSyncLossyFiles
 import PowerSyncCommandLine
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncSystem
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// A process that replicates a script into a state as the service does, and is killed meanwhile: for exit tests.
 enum StoreChild {
@@ -70,16 +70,21 @@ enum StoreChild {
         ) { try await store.frame($0) }
         let former = try await store.activeStream()
         let name = try await name(of: plan, former, store)
-        func replicator(_ name: String, isFormer: Bool) -> ScriptedReplicator {
-            ScriptedReplicator(
-                source: source, store: store, publisher: publisher, frames: frames, journal: journal,
-                moments: moments, poller: poller, name: name, isFormer: isFormer)
+        let changes: any ChangeSource = ScriptedChanges(
+            source: source, journal: journal, moments: moments, poller: poller)
+        let log = Log(label: "child", level: .error) { _ in }
+        let health = ServiceHealth(liveness: .seconds(60))
+        func work(_ name: String, former: StreamNumber?) throws -> ReplicationWork {
+            let text = StoreScript.config(named: name)
+            return ReplicationWork(
+                plan: try SyncPlan.compiled(text), configText: text, configHash: name, formerStream: former,
+                store: store, publisher: publisher, frames: frames, metrics: ServiceMetrics(),
+                health: health.link(name), log: log, warnings: RowWarningLog(log))
         }
-        let replicators =
-            [replicator(name, isFormer: false)]
-            + [former?.configHash].compactMap { $0 }.filter { $0 != name }.map {
-                replicator($0, isFormer: true)
-            }
+        var deployed = [try work(name, former: nil)]
+        if let former, former.configHash != name {
+            deployed.append(try work(former.configHash, former: former.number))
+        }
         if let active = try await store.deploy(configHash: name) {
             publisher.publish(
                 DurableCommit(
@@ -90,7 +95,7 @@ enum StoreChild {
         let emptied = Lock(0)
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            for replicator in replicators { group.addTask { try await replicator.run() } }
+            for work in deployed { group.addTask { try await changes.replicate(work) } }
             group.addTask { try await keepUp(store, publisher, moments, emptied, poller) }
             group.addTask { try await follow(publisher, journal) }
             group.addTask {
@@ -98,7 +103,9 @@ enum StoreChild {
                     store: store, publisher: publisher, frames: frames, journal: journal
                 ).run()
             }
-            group.addTask { try await commit(source, store, publisher, journal, emptied, poller) }
+            group.addTask {
+                try await commit(source, changes, store, publisher, journal, emptied, poller)
+            }
             for try await _ in group {}
         }
     }
@@ -119,14 +126,14 @@ enum StoreChild {
 
     /// Commits one transaction after the other; now and then a client asks for a write checkpoint.
     private static func commit(
-        _ source: ScriptedSource, _ store: ServiceStore, _ publisher: Publisher, _ journal: StoreJournal,
-        _ emptied: Lock<Int>, _ poller: Poller
+        _ source: ScriptedSource, _ changes: any ChangeSource, _ store: ServiceStore,
+        _ publisher: Publisher, _ journal: StoreJournal, _ emptied: Lock<Int>, _ poller: Poller
     ) async throws {
         while true {
             let number = source.commit(journal)
             if number.isMultiple(of: 5) {
                 let stored = try await store.nextWriteCheckpoint(
-                    key: StoreSession.writeCheckpointKey, head: source.now.position,
+                    key: StoreSession.writeCheckpointKey, head: try await changes.head(),
                     published: publisher.current?.checkpoint.lsn ?? .zero)
                 journal.given(stored.id)
             }

@@ -1,7 +1,7 @@
 import CPowerSyncLossyFiles
 import Foundation
-import PowerSyncMockService
-import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncWire
 
 /// What a process tells others of its state, in a file that SQLite knows nothing of: a kill loses nothing of it.

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing

@@ -1,7 +1,7 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What a service has told others, and its file must therefore hold however it ends.
 struct StorePromises: Sendable {

@@ -1,5 +1,6 @@
-import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncTestSupport
 import PowerSyncWire
 

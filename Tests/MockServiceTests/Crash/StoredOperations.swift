@@ -1,7 +1,7 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// A bucket as the file says it is.
 struct StoredBucket {

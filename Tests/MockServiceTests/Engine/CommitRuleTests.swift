@@ -1,7 +1,7 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Which commits of a group become visible (service 4.6).
 struct CommitRuleTests {

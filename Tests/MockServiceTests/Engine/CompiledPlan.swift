@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 
 /// A configuration that is refused.

@@ -1,10 +1,11 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Write checkpoints that rows set: what a row says, when clients are told, and who wakes (service 7.9).
 @Suite(.patient())

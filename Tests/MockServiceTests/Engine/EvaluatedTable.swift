@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 
 /// A table of a configuration, ready to be evaluated.

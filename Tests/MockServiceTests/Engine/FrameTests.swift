@@ -1,4 +1,5 @@
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire

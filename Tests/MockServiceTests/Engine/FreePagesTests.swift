@@ -2,7 +2,7 @@ import PowerSyncSQLite
 import PowerSyncSystem
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// DESIGN.md, 1: vacuum.
 struct FreePagesTests {

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncSystem
@@ -7,7 +8,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Groups of evaluated batches in one transaction (DESIGN.md, 3; service 4.6, 7.5).
 @Suite(.patient(), .namesSeed)

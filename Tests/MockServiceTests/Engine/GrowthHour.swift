@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncSystem
@@ -8,7 +9,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Takes the lines of a stream and keeps nothing of them.
 final class ForgettingSink: LineSink {

@@ -1,7 +1,7 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Order, bytes and what is ready (DESIGN.md, 3).
 struct IntakeQueueTests {

@@ -1,12 +1,13 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// The way from the source to the disk (DESIGN.md, 3), with a source that there is not.
 @Suite(.patient(), .namesSeed)

@@ -1,5 +1,6 @@
 import PowerSyncCompression
 import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

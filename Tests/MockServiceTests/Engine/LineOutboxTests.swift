@@ -3,7 +3,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Lines that leave together, and one that takes too long (DESIGN.md, 7).
 @Suite(.patient())

@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import Testing
 
 /// DESIGN.md, 2: changed keys of lookups.

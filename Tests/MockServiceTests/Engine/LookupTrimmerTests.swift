@@ -3,7 +3,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// DESIGN.md, 1: versions that nobody asks for.
 @Suite(.patient(), .namesSeed)

@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// LANGUAGE.md, 6: keys and values of lookups as bytes.
 @Suite(.namesSeed)

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Who wakes for a changed key of a lookup, and with which checkpoint (DESIGN.md, 2 and 7; service 3.7).
 @Suite(.patient())

@@ -1,11 +1,11 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 @Suite(.patient())
 struct MailboxTests {

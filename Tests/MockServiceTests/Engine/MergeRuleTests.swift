@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// DESIGN.md, 1: which segments are merged.
 struct MergeRuleTests {

@@ -1,11 +1,12 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What is written to buckets that streams hold is in memory when they are told of it (DESIGN.md, 2).
 @Suite(.patient(), .namesSeed)
@@ -38,7 +39,7 @@ struct PublishedFramesTests {
 
         func committed(_ position: UInt64) -> ReplicationEvent { .committed(LSN(rawValue: position)) }
 
-        func attach(_ owners: [String]) throws -> PowerSyncMockService.Attachment {
+        func attach(_ owners: [String]) throws -> PowerSyncServiceEngine.Attachment {
             let mailbox = Mailbox(
                 buckets: Set(owners.map { ExactText(fixture.bucket($0)) }), key: ExactText(""))
             let attachment = try publisher.attach(mailbox, to: fixture.stream.number)
@@ -169,7 +170,7 @@ struct PublishedFramesTests {
             #expect(rig.unpublishedBytes == 0)
             try await rig.write([rig.committed(2)])
             #expect(rig.frames.keptBytes == 0)
-            var stream: PowerSyncMockService.Attachment? = try rig.attach(["u1"])
+            var stream: PowerSyncServiceEngine.Attachment? = try rig.attach(["u1"])
             let before = try await rig.totals("u1").lastOperation
             try await rig.write([rig.insert("b", "u1")])
             #expect(rig.unpublishedBytes > 0)

@@ -1,5 +1,5 @@
-import PowerSyncMockService
-import PowerSyncPostgres
+import PowerSyncPostgresValues
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -39,7 +39,7 @@ struct PublisherTests {
 
     private func attach(
         _ buckets: String..., key: String = "", to stream: StreamNumber = 1
-    ) throws -> PowerSyncMockService.Attachment {
+    ) throws -> PowerSyncServiceEngine.Attachment {
         let mailbox = Mailbox(buckets: Set(buckets.map { ExactText($0) }), key: ExactText(key))
         let attachment = try publisher.attach(mailbox, to: stream)
         return try #require(attachment)
@@ -221,7 +221,7 @@ struct PublisherTests {
 
     @Test func whoHasGoneIsNotTold() throws {
         publisher.publish(commit(1, 10))
-        var gone: PowerSyncMockService.Attachment? = try attach("a", key: "k")
+        var gone: PowerSyncServiceEngine.Attachment? = try attach("a", key: "k")
         let mailbox = try #require(gone?.mailbox)
         publisher.expect(1, of: ExactText("k"), at: LSN(rawValue: 20))
         #expect(publisher.pendingHeads == 1)

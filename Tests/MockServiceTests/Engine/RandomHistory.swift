@@ -1,8 +1,9 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncTestSupport
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Transactions of a source that there is not, in which everything comes: of the table of `StoreFixture`.
 struct RandomHistory {

@@ -1,7 +1,7 @@
 import Foundation
-import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Rows as operations on disk (DESIGN.md, 1; service 4.6).
 @Suite(.patient(), .namesSeed)

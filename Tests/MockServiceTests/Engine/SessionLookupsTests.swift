@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What requests come to by lookups of a store (service 3.6, 3.7, 3.11).
 @Suite(.patient())

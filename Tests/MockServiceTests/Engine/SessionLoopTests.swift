@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncSystem
@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Streams that are told only what concerns them, beside ones that are told everything (DESIGN.md, 2).
 @Suite(.patient())

@@ -1,5 +1,6 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -7,6 +8,7 @@ import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Takes the lines of a stream and keeps them; it can stop taking.
 final class RecordingSink: HTTPBodyWriter {

@@ -3,7 +3,8 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
+@testable import PowerSyncServiceEngine
 
 /// Several tables at once (DESIGN.md, 3).
 @Suite(.patient())

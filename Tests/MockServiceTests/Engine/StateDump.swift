@@ -1,6 +1,6 @@
 import PowerSyncSQLite
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What a state has, as texts: two that were written alike have the same.
 enum StateDump {

@@ -1,11 +1,12 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What stopped streams hold goes in pieces (DESIGN.md, 1 and 6).
 @Suite(.patient())

@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire

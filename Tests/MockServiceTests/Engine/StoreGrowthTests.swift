@@ -5,7 +5,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// How much a store takes of memory and disk (DESIGN.md, 10).
 @Suite(.enabled(if: TestOptions.hasDatabase))

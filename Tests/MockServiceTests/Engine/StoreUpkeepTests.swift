@@ -1,12 +1,13 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// What keeps a store small, and makes room for everybody else (DESIGN.md, 1).
 @Suite(.patient())

@@ -6,7 +6,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// A store with its upkeep, on a clock that stands still until it is moved.
 struct UpkeepRig {

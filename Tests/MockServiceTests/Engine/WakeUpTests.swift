@@ -6,6 +6,7 @@ import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Who wakes (DESIGN.md, 7): 1,000 streams over a store, with sinks that record.
 @Suite(.patient())

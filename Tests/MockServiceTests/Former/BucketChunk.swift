@@ -1,7 +1,7 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Operations of one bucket that fit into one line, as streams had them before there were frames.
 struct BucketChunk: Sendable, Equatable {

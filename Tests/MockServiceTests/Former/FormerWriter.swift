@@ -1,9 +1,10 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// Decides what changes of rows come to (service 4.6, 7.5), one by one and value by value, and has a `RowWriter` write
 /// that: what `GroupTransaction` must come to.

@@ -2,7 +2,7 @@ import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncWire
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 
 /// One row as it shall be in one bucket.
 struct EvaluatedRow: Sendable, Equatable {

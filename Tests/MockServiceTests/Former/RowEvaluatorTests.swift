@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncWire

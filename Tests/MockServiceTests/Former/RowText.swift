@@ -2,8 +2,6 @@ import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncWire
 
-@testable import PowerSyncMockService
-
 /// Writes the data text of an operation (service 4.4), as `RowTextWriter` must.
 enum RowText {
     /// The JSON object of columns in their order; BLOBs are left out, a later column overrides an earlier of

@@ -1,8 +1,6 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-@testable import PowerSyncMockService
-
 /// The columns of a source table, shared by its rows.
 final class RowShape: Sendable {
     /// Names in table order.

@@ -3,7 +3,8 @@ import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
+@testable import PowerSyncServiceEngine
 
 @Suite(.namesSeed)
 struct CopyDecoderTests {

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 
 /// Messages of a replication stream as Postgres sends them (service 7.11).
 struct StreamBytes {

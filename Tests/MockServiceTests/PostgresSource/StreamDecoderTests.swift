@@ -1,9 +1,11 @@
 import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncPostgresSource
+@testable import PowerSyncServiceEngine
 
 @Suite(.namesSeed)
 struct StreamDecoderTests {

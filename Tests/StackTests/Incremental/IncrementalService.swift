@@ -1,12 +1,12 @@
 import PowerSyncCommandLine
-import PowerSyncPostgres
+import PowerSyncPostgresValues
 import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@testable import PowerSyncMockService
+@testable import PowerSyncServiceEngine
 @testable import PowerSyncStack
 
 /// All of the service between the log of its source and the lines of its streams: evaluation, store, publisher, sessions and

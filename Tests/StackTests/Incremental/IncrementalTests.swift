@@ -1,4 +1,4 @@
-import PowerSyncMockService
+import PowerSyncServiceEngine
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
