@@ -41,10 +41,23 @@ if ! diff <(Scripts/mutants.sh --draw) <(printf '%s\n' "$planted"); then
     failed=1
 fi
 # Planting them takes hours, and one whose code has changed is noticed here.
-lookups=Tests/Mutants/Lookups
-for patch in Tests/Mutants/*.patch "$behaviours"/*.patch "$lookups"/*.patch; do
+for patch in Tests/Mutants/*.patch "$behaviours"/*.patch; do
     if ! git apply --check "$patch"; then
         echo "$patch does not fit any more"
+        failed=1
+    fi
+done
+lookups=Tests/Mutants/Lookups
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+if ! Scripts/plant-lookups.sh "$scratch"; then failed=1; fi
+# What does not even parse would be noticed by the build alone.
+while read -r file; do
+    if ! swiftc -frontend -parse "$file"; then failed=1; fi
+done < <(find "$scratch" -name '*.swift')
+for patch in "$lookups"/*.patch; do
+    if ! grep -q "^+.*Planted\.isHere(\"$(basename "$patch" .patch)\")" "$patch"; then
+        echo "$patch is not behind a switch of its name"
         failed=1
     fi
 done

@@ -12,10 +12,16 @@
 #   POWERSYNC_PROPERTY_SEEDS=200         how many sessions each mistake gets
 #   POWERSYNC_LANGUAGE_CONFIGURATIONS=100    with how many configurations random transactions are tried for each
 #   MUTANT_SECONDS=600                   how long the sessions, or one test, may take
+#   MUTANTS_AT_ONCE=2                    how many of Tests/Mutants/Lookups are tried at a time
 #
 # The first line of a patch says what it breaks. In the sessions a mistake is noticed by an assertion that names its
 # seed, and by nothing else (mutants-verdict.sh). A patch that no longer fits is a failure, too: the code that it broke
 # has changed, and so must the patch. Needs GNU's timeout and bash 4.4.
+#
+# Those of Tests/Mutants/Lookups are built once, all together: each is behind a switch (plant-lookups.sh). The tests run
+# first with none of them turned on; unless they pass, nothing is said of any. What they say of one is in
+# .build/mutants/output-NAME.txt. Needs a system on which the tests are a program, such as Linux: two runs of
+# `swift test` wait for each other.
 #
 # The patch of a behaviour names in its head the test that has to fail, which runs by itself. A build takes longer than
 # that, so the mistakes of a group are planted together; --alone, or a number, plants one by itself. A group has at most
@@ -105,22 +111,31 @@ export POWERSYNC_ONLY=Client,Wire
 if [ "$kind" = lookups ]; then POWERSYNC_ONLY=MockService,Stack; fi
 export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-200}"
 export POWERSYNC_LANGUAGE_CONFIGURATIONS="${POWERSYNC_LANGUAGE_CONFIGURATIONS:-100}"
-unset POWERSYNC_SEED
+unset POWERSYNC_SEED POWERSYNC_PLANTED
 folder=$PWD/.build/mutants
 source=$folder/source
 log=$folder/mutants.log
+# Files that take the place of the project's.
+planted=$folder/planted
+rm -rf "$planted"
+mkdir -p "$planted"
+if [ "$kind" = lookups ]; then Scripts/plant-lookups.sh "$planted"; fi
 
 # Files that did not change keep their time, so that a second run builds little.
 mkdir -p "$source"
-git ls-files -co --exclude-standard -z -- Package.swift Wire Platform Client Conformance Backend MockService Stack Benchmarks Tests |
-    while IFS= read -r -d '' file; do
-        if [ -e "$file" ] && ! cmp -s "$file" "$source/$file"; then
-            mkdir -p "$source/$(dirname "$file")"
-            cp "$file" "$source/$file"
-        fi
-    done
+{
+    git ls-files -co --exclude-standard -z -- Package.swift Wire Platform Client Conformance Backend MockService Stack Benchmarks Tests
+    (cd "$planted" && find . -name Planted.swift -print0)
+} | while IFS= read -r -d '' file; do
+    from=$file
+    if [ -e "$planted/$file" ]; then from=$planted/$file; fi
+    if [ -e "$from" ] && ! cmp -s "$from" "$source/$file"; then
+        mkdir -p "$source/$(dirname "$file")"
+        cp "$from" "$source/$file"
+    fi
+done
 (cd "$source" && find . -name '*.swift' -not -path './.build/*') | while read -r file; do
-    if [ ! -e "$file" ]; then rm "$source/$file"; fi
+    if [ ! -e "$file" ] && [ ! -e "$planted/$file" ]; then rm "$source/$file"; fi
 done
 # A repository of its own, or git would take the patches to be meant for this one.
 if [ ! -e "$source/.git" ]; then git init -q -b mutants "$source"; fi
@@ -136,6 +151,14 @@ judge() {
         swift test --skip-build --disable-xctest --package-path "$source" --scratch-path "$folder/build" \
         --filter "$1" >"$output" 2>&1 || status=$?
     cat "$output" >>"$log"
+    Scripts/mutants-verdict.sh "$status" "$output" "${2:-}"
+}
+
+# The same with a mistake turned on, or with none if there is no third name.
+judge_planted() {
+    local output=$folder/output-${3:-nothing}.txt status=0
+    env --chdir="$source" ${3:+"POWERSYNC_PLANTED=$3"} timeout --kill-after=10 "${MUTANT_SECONDS:-600}" \
+        "$program" --testing-library swift-testing --filter "$1" >"$output" 2>&1 || status=$?
     Scripts/mutants-verdict.sh "$status" "$output" "${2:-}"
 }
 
@@ -173,24 +196,59 @@ if ! build; then
     echo "The build failed; see $log." >&2
     exit 1
 fi
-result=$(judge "$filter")
+if [ "$kind" = lookups ]; then
+    program=$(swift build --show-bin-path --package-path "$source" --scratch-path "$folder/build")/powersyncPackageTests.xctest
+    result=$(judge_planted "$filter")
+    log=$folder/output-nothing.txt
+else
+    result=$(judge "$filter")
+fi
 if [ "$result" != passed ]; then
     echo "Without any mistake the tests say: $result; see $log." >&2
     exit 1
 fi
 printf '%-36s | %s\n' mutant result
+
+# Tries a mistake that is behind its switch, and keeps what is said of it.
+try_planted() {
+    local name test result
+    name=$(basename "$1" .patch)
+    test=$(field Test "$1")
+    result=$(judge_planted "${test:-$seeded}${test:+\\(}" "$test" "$name")
+    if [ "$result" = passed ]; then
+        result="NOT noticed in $tries"
+        if [ -n "$test" ]; then result="NOT noticed by $test"; fi
+    fi
+    echo "$result" >"$folder/results/$name"
+    report "$1" "$result"
+}
+
+if [ "$kind" = lookups ]; then
+    rm -rf "$folder/results"
+    mkdir "$folder/results"
+    for patch in "${order[@]}"; do
+        while [ "$(jobs -rp | wc -l)" -ge "${MUTANTS_AT_ONCE:-2}" ]; do wait -n || true; done
+        try_planted "$patch" &
+    done
+    wait
+    for patch in "${order[@]}"; do
+        # One that has no result was not tried to its end.
+        if ! grep -qs '^noticed' "$folder/results/$(basename "$patch" .patch)"; then failed=1; fi
+    done
+    exit "$failed"
+fi
 for group in "${order[@]}"; do
-    planted=()
+    applied=()
     while read -r patch; do
         if git -C "$source" apply "$patch" 2>>"$log"; then
-            planted+=("$patch")
+            applied+=("$patch")
         else
             report "$patch" 'the patch does not fit any more'
         fi
     done < <(printf '%s' "${groups[$group]}")
     built=
     if build; then built=1; fi
-    for patch in "${planted[@]}"; do
+    for patch in "${applied[@]}"; do
         test=$(field Test "$patch")
         if [ -z "$built" ]; then
             result='failed for another reason: it does not build'
@@ -203,6 +261,6 @@ for group in "${order[@]}"; do
         fi
         report "$patch" "$result"
     done
-    for patch in "${planted[@]}"; do git -C "$source" apply -R "$patch"; done
+    for patch in "${applied[@]}"; do git -C "$source" apply -R "$patch"; done
 done
 exit "$failed"

@@ -168,6 +168,23 @@ struct LookupWakeUpTests {
         }
     }
 
+    /// The rest of the transaction changes nothing.
+    @Test func whatAPieceChangesIsToldWithItsCommit() async throws {
+        try await Self.run { rig in
+            try await rig.commit([.insert(SessionRig.row("a", "p"))])
+            let stream = try await rig.serve(rig.attach(user: "u1"))
+            try await rig.rest()
+            let before = try rig.wakeups()
+            try await rig.write(in: [("members", [.insert(Self.member("1", "u1", "p"))])])
+            #expect(try rig.wakeups() == before)
+            #expect(stream.sink.model.rowNames == [])
+            try await rig.commit()
+            #expect(try rig.wakeups() == before + 1)
+            try await rig.rest()
+            #expect(stream.sink.model.rowNames == ["t/a"] && stream.sink.model.broken == [])
+        }
+    }
+
     /// All that is changed in between is in the first view, or in the mailbox.
     @Test func whatChangesWhileAStreamOpensIsSeen() async throws {
         try await Self.run(readers: 1) { rig in

@@ -180,6 +180,11 @@ final class SessionRig: Sendable {
         _ = try await write(changes.map { ReplicationEvent.change(table, $0) })
     }
 
+    /// Stores a piece of a transaction that goes on, which changes several tables.
+    func write(in changes: [(table: String, changes: [RowChange])]) async throws {
+        _ = try await write(events(in: changes))
+    }
+
     /// Ends a transaction, and publishes it.
     func commit(_ changes: [RowChange] = [], truncating: Bool = false) async throws {
         var events: [ReplicationEvent] = truncating ? [.truncate(table)] : []
