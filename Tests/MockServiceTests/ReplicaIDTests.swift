@@ -20,6 +20,14 @@ struct ReplicaIDTests {
                 ("cost", nil),
             ], "8eb184f2-c1ef-57d2-a632-b2d6913456fe"
         ),
+        // types-random-5, row n11: -0 is a double.
+        (
+            [
+                ("id", "n11"), ("c0", #"{"a": 2, "z": 1}"#), ("c1", 1), ("c2", "(NaN,Infinity)"),
+                ("c3", "9999-08-16 01:35:12.123456"), ("c4", nil), ("c5", "[52]"), ("c6", "x y   "),
+                ("c7", nil), ("c8", -0.0),
+            ], "ec8c472e-45a9-57e4-90e0-369d79012a03"
+        ),
     ]
 
     @Test(arguments: vectors.indices)
