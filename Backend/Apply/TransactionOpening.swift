@@ -43,9 +43,9 @@ package struct TransactionOpening: Sendable {
         }
         if role != nil { statements.append(RoleStatements.release) }
         var known = PostgresParameters([context.claims, context.subject])
-        known.appendArray(catalog.lazy.map { $0.name.schema as String? })
-        known.appendArray(catalog.lazy.map { $0.name.table as String? })
-        known.appendArray(catalog.lazy.map(\.digest))
+        known.appendArray(catalog.map { $0.name.schema as String? })
+        known.appendArray(catalog.map { $0.name.table as String? })
+        known.appendArray(catalog.map(\.digest))
         for value in claim.range + [roles.first?.name] { known.append(value) }
         statements.append(
             PostgresStatement(

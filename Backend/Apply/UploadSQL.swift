@@ -30,9 +30,9 @@ package struct UploadSQL: Sendable, Equatable {
             values.append(first.id)
             for value in first.values { values.append(value) }
         } else {
-            values.appendArray(run.operations.lazy.map { $0.id as String? })
+            values.appendArray(run.operations.map { $0.id as String? })
             for column in shape.columns.indices {
-                values.appendArray(run.operations.lazy.map { $0.values[column] })
+                values.appendArray(run.operations.map { $0.values[column] })
             }
         }
         if shape.isOwned { values.append(owner) }

@@ -44,8 +44,10 @@ package struct PostgresParameters: Sendable, Hashable {
 
     /// Adds a one-dimensional array, for a parameter that is cast to some `type[]`.
     ///
+    /// An array, and no collection of any kind: what is generic and called from another module is not specialized.
+    ///
     /// - Parameter elements: Its elements; nil is NULL.
-    package mutating func appendArray(_ elements: some Collection<String?>) {
+    package mutating func appendArray(_ elements: [String?]) {
         let start = bytes.count
         reserve(elements.reduce(3) { $0 + 3 + ($1?.utf8.count ?? 4) })
         appendArrayLiteral(elements, to: &bytes)

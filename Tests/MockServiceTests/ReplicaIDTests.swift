@@ -36,6 +36,13 @@ struct ReplicaIDTests {
         #expect(ReplicaID(columns: columns.map { (name: $0.0, value: $0.1) }).text == expected)
     }
 
+    /// Its text in data is that of 0.
+    @Test func minusZeroIsAnotherId() throws {
+        let minus = try ValueConverter().value("-0", .real)
+        let zero = try ValueConverter().value("0", .real)
+        #expect(ReplicaID(columns: [("x", minus)]) != ReplicaID(columns: [("x", zero)]))
+    }
+
     @Test func randomIdsDifferAndSayTheirVersion() {
         let ids = (0..<100).map { _ in ReplicaID.random().text }
         #expect(Set(ids).count == 100)

@@ -124,8 +124,7 @@ package struct ValueConverter: Sendable {
 
     private static func double(_ text: String) throws(ConversionError) -> Double {
         guard let value = Double(text) else { throw .malformed("number") }
-        // Minus zero becomes zero.
-        return value == 0 ? 0 : value
+        return value
     }
 
     private static func bytes(_ text: String) throws(ConversionError) -> [UInt8] {
