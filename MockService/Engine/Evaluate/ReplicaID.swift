@@ -52,7 +52,12 @@ package struct ReplicaID: Sendable, Hashable {
         0xA3, 0x96, 0xDD, 0x91, 0x09, 0xFC, 0x40, 0x17, 0xA2, 0x8D, 0x3D, 0xF7, 0x22, 0xF6, 0x51, 0xE9,
     ]
 
-    /// The BSON document of the columns, of which integers are int64 and whole reals int32 where they fit, but for -0.
+    /// The int32 that a real is written as; nil for one that stays a double: -0, too.
+    static func integer(_ real: Double) -> Int32? {
+        real == 0 && real.sign == .minus ? nil : Int32(exactly: real)
+    }
+
+    /// The BSON document of the columns, of which integers are int64 and whole reals int32 where they fit.
     static func document(_ columns: [(name: String, value: SQLiteValue)]) -> [UInt8] {
         var content: [UInt8] = []
         func element(_ type: UInt8, _ name: String) {
@@ -70,7 +75,7 @@ package struct ReplicaID: Sendable, Hashable {
                 element(0x12, name)
                 number(integer)
             case .real(let real):
-                if let integer = Int32(exactly: real), real != 0 || real.sign == .plus {
+                if let integer = Self.integer(real) {
                     element(0x10, name)
                     number(integer)
                 } else {

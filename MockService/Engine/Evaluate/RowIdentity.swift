@@ -60,7 +60,7 @@ struct RowIdentity: ~Copyable {
                 append(0x12, name)
                 append(slot.integer)
             case .real:
-                if let integer = Int32(exactly: slot.real) {
+                if let integer = ReplicaID.integer(slot.real) {
                     append(0x10, name)
                     append(integer)
                 } else {
