@@ -62,13 +62,14 @@ if [ "$all" -gt "$all_before" ]; then share=$((100 * (taken - taken_before) / (a
 echo "The tests took $((SECONDS - started)) s."
 if [ "$share" -ge 10 ]; then echo "Others took $share % of this machine's processors meanwhile." >&2; fi
 # What is there but for the files of `swift test`. The server of all tests ends behind them, and its databases go, which are
-# hundreds of thousands of files: that takes as long as it takes, if only they become fewer.
+# hundreds of thousands of files: a minute, and another one for as long as they become fewer. A server that was left writes.
 leftovers() { find "$left" -mindepth 1 -maxdepth 1 ! -name 'TemporaryDirectory.*' ! -name '_*.lock'; }
-files() { find "$left" 2>/dev/null | wc -l; }
 before=
-while [ -n "$(leftovers)" ] && [ "$(files)" != "$before" ]; do
-    before=$(files)
-    for _ in $(seq 50); do
+while [ -n "$(leftovers)" ]; do
+    files=$(find "$left" 2>/dev/null | wc -l) || true
+    if [ -n "$before" ] && [ "$files" -ge "$before" ]; then break; fi
+    before=$files
+    for _ in $(seq 300); do
         [ -n "$(leftovers)" ] || break
         sleep 0.2
     done
