@@ -117,6 +117,22 @@ package enum JSON: Sendable, Hashable {
         appendEscaped(UnsafeRawBufferPointer(utf8), to: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
+
+    /// Appends the digits of an integer, behind its sign.
+    package static func appendInteger(_ integer: Int64, to bytes: inout [UInt8]) {
+        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
+        var (low, rest) = (bytes.count, integer.magnitude)
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        var high = bytes.count - 1
+        while low < high {
+            bytes.swapAt(low, high)
+            low += 1
+            high -= 1
+        }
+    }
 }
 
 extension JSON {

@@ -68,7 +68,9 @@ enum FormerVersions {
         return [fourth, third, second].prefix(5 - version).joined(separator: "\n")
     }
 
-    /// The tables of version 5, the last in which each operation was a row.
+    /// The tables of version 5 that version 6 has kept, as they were whatever becomes of those of now.
+    ///
+    /// Of its tables of rows, buckets and operations nothing is read.
     static let fifth = """
         CREATE TABLE counter(
             one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -126,38 +128,6 @@ enum FormerVersions {
             layout_since INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         CREATE INDEX source_table_of_stream ON source_table(stream);
-
-        CREATE TABLE source_row(
-            source_table INTEGER NOT NULL,
-            replica_id BLOB NOT NULL,
-            large_values TEXT,
-            shape INTEGER NOT NULL,
-            entries TEXT NOT NULL,
-            PRIMARY KEY (source_table, replica_id)
-        ) STRICT, WITHOUT ROWID;
-
-        CREATE TABLE bucket(
-            id INTEGER PRIMARY KEY,
-            stream INTEGER NOT NULL,
-            name TEXT NOT NULL,
-            checksum INTEGER NOT NULL DEFAULT 0,
-            count INTEGER NOT NULL DEFAULT 0,
-            last_op INTEGER NOT NULL DEFAULT 0,
-            UNIQUE (stream, name)
-        ) STRICT;
-
-        CREATE TABLE operation(
-            op_id INTEGER PRIMARY KEY,
-            bucket INTEGER NOT NULL,
-            kind INTEGER NOT NULL,
-            source_table INTEGER,
-            replica_id BLOB,
-            object_type TEXT,
-            object_id TEXT,
-            checksum INTEGER NOT NULL,
-            data TEXT
-        ) STRICT;
-        CREATE INDEX operation_of_bucket ON operation(bucket, op_id);
 
         CREATE TABLE write_checkpoint(
             key TEXT PRIMARY KEY,

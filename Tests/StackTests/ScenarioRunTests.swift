@@ -219,6 +219,28 @@ import Testing
         #expect(result.failures == [] && probes.withLock { $0 } == (takesOne ? 1 : 0))
     }
 
+    /// What was written before a stream opened has been waited for there.
+    @Test func oneProbeIsForAStreamAndForWhereItSettles() async throws {
+        let probes = Lock(0)
+        let probe: ScriptedService.Script = { stream in
+            probes.withLock { $0 += 1 }
+            ScriptedService.publish(stream)
+        }
+        let plan = ScriptedService.Plan(streams: [
+            "c1": { stream in
+                stream.send(Self.first)
+                stream.hold()
+            },
+            "probe-1": probe,
+            "probe-2": probe,
+        ])
+        let result = try await run([Self.tx] + Self.opened, plan)
+        #expect(result.failures == [] && probes.withLock { $0 } == 1)
+        let again = try await run(
+            [Self.tx, Self.open, Self.tx, Self.settle(Self.first, withHead: true)], plan)
+        #expect(again.failures == [] && probes.withLock { $0 } == 3)
+    }
+
     @Test func ourOwnServiceMustHaveTheGauge() async throws {
         var plan = ScriptedService.Plan(streams: [
             "c1": { stream in

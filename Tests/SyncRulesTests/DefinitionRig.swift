@@ -54,7 +54,7 @@ struct DefinitionRig {
     ) -> [String] {
         do throws(EvaluationError) {
             var lines: [String] = []
-            for row in try walks(row, processor.expansions, processor.filters) {
+            for row in try evaluator.combinations(of: row, processor.expansions, processor.filters) {
                 var key: [String] = []
                 for expression in processor.keys {
                     let value = try evaluator.value(of: expression, in: row)
@@ -111,36 +111,6 @@ struct DefinitionRig {
         BucketSpelling.text(value, listsNull: true) ?? "a blob"
     }
 
-    private func walks(
-        _ row: DefinitionRow, _ expansions: [Expression], _ filters: [Expression]
-    ) throws(EvaluationError) -> [DefinitionRow] {
-        var rows = [row]
-        for depth in 0...expansions.count {
-            if depth > 0 {
-                var longer: [DefinitionRow] = []
-                for row in rows {
-                    let list = try evaluator.value(of: expansions[depth - 1], in: row)
-                    for element in try JSONElements(options: plan.options).elements(of: list) {
-                        longer.append(row.with(element))
-                    }
-                }
-                rows = longer
-            }
-            for filter in filters where Self.depth(filter) == depth {
-                var kept: [DefinitionRow] = []
-                for row in rows where try evaluator.holds(filter, in: row) { kept.append(row) }
-                rows = kept
-            }
-        }
-        return rows
-    }
-
-    private static func depth(_ expression: Expression) -> Int {
-        expression.inputs.members.reduce(0) { depth, input in
-            if case .element(let number) = input { max(depth, number + 1) } else { depth }
-        }
-    }
-
     // MARK: - Requests
 
     /// The rows of the lookups by their keys.
@@ -150,7 +120,8 @@ struct DefinitionRig {
             for (table, text) in rows {
                 let row = try DefinitionRow(text, in: table, "public")
                 guard row.isOf(lookup.table) else { continue }
-                for row in try walks(row.by(lookup.table), lookup.expansions, lookup.filters) {
+                let own = row.by(lookup.table)
+                for row in try evaluator.combinations(of: own, lookup.expansions, lookup.filters) {
                     let key = try lookup.keys.map { try evaluator.value(of: $0, in: row).keyValue }
                     guard !key.contains(nil) else { continue }
                     let outputs = try lookup.outputs.map { try evaluator.value(of: $0, in: row) }
@@ -175,12 +146,12 @@ struct DefinitionRig {
 }
 
 /// A row with the elements of its arrays that are being looked at.
-private struct DefinitionRow: ExpressionInputs {
+private struct DefinitionRow: RowInputs {
     let columns: [(String, ScalarValue)]
     let table: ExactText
     private let schema: ExactText
     private var suffix = ExactText("")
-    private var elements: [JSONElements.Element] = []
+    var elements: [JSONElements.Element] = []
 
     init(_ json: String, in table: String, _ schema: String) throws {
         let members = try #require(try JSON.parse(json).objectMembers)
@@ -209,23 +180,9 @@ private struct DefinitionRow: ExpressionInputs {
         return row
     }
 
-    func with(_ element: JSONElements.Element) -> DefinitionRow {
-        var row = self
-        row.elements.append(element)
-        return row
-    }
-
     func column(_ input: Input, _ name: ExactText) -> ScalarValue {
         columns.first { ExactText($0.0) == name }?.1 ?? .null
     }
-
-    func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
-        guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
-        return part == .key ? elements[number].key : elements[number].value
-    }
-
-    func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
-    func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
 
     func table(_ fact: TableFact, _ input: Input) -> ScalarValue {
         switch fact {

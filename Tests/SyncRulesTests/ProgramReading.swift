@@ -22,7 +22,7 @@ struct ProgramReading {
     private var run: ExpressionRun { ExpressionRun(options: options) }
 
     /// A row with the elements of its expansions.
-    private struct Row: ExpressionInputs {
+    private struct Row: RowInputs {
         let shape: TableShape
         let suffix: ExactText
         let values: [ScalarValue]
@@ -31,14 +31,6 @@ struct ProgramReading {
         func column(_ input: Input, _ name: ExactText) -> ScalarValue {
             shape.columns.firstIndex(of: name).map { values[$0] } ?? .null
         }
-
-        func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
-            guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
-            return part == .key ? elements[number].key : elements[number].value
-        }
-
-        func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
-        func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
 
         func table(_ fact: TableFact, _ input: Input) -> ScalarValue {
             switch fact {
@@ -92,33 +84,8 @@ struct ProgramReading {
         _ values: [ScalarValue], _ pattern: TablePattern, _ expansions: [Expression], _ filters: [Expression]
     ) throws(EvaluationError) -> [Row] {
         let suffix = pattern.name.suffix(of: shape.name) ?? ExactText("")
-        var rows = [Row(shape: shape, suffix: suffix, values: values)]
-        for depth in 0...expansions.count {
-            if depth > 0 {
-                var longer: [Row] = []
-                for row in rows {
-                    let list = try run.value(of: expansions[depth - 1], in: row)
-                    for element in try JSONElements(options: options).elements(of: list) {
-                        var next = row
-                        next.elements.append(element)
-                        longer.append(next)
-                    }
-                }
-                rows = longer
-            }
-            for filter in filters where Self.depth(of: filter) == depth {
-                var kept: [Row] = []
-                for row in rows where try run.holds(filter, in: row) { kept.append(row) }
-                rows = kept
-            }
-        }
-        return rows
-    }
-
-    private static func depth(of expression: Expression) -> Int {
-        expression.inputs.members.reduce(0) { depth, input in
-            if case .element(let number) = input { max(depth, number + 1) } else { depth }
-        }
+        let row = Row(shape: shape, suffix: suffix, values: values)
+        return try run.combinations(of: row, expansions, filters)
     }
 
     private func output(

@@ -85,7 +85,7 @@ package final class Publisher: Sendable {
             _ commit: DurableCommit
         ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
             var reached = heads.take(upTo: commit.checkpoint.lsn)
-            let set = commit.writeCheckpoints.ids
+            let set = commit.writeCheckpoints.known
             for (key, id) in set ?? [:] where index.isAwaited(key) { reached[key] = id }
             // Where it is not known which were set, everybody looks.
             let changed = set == nil ? ChangedBuckets.any : commit.changed

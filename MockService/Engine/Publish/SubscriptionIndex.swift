@@ -106,7 +106,7 @@ package struct SubscriptionIndex: Sendable {
         var concerned = Concerned(buckets: [:], lookups: [], mailboxes: opened)
         for key in keys { concerned.mailboxes.formUnion(owners[key] ?? []) }
         addUsers(of: lookups, to: &concerned)
-        guard let totals = changed.totals else {
+        guard let totals = changed.known else {
             concerned.buckets = nil
             concerned.mailboxes = mailboxes
             return concerned
@@ -125,7 +125,7 @@ package struct SubscriptionIndex: Sendable {
     }
 
     private func addUsers(of lookups: ChangedLookups, to concerned: inout Concerned) {
-        guard let changed = lookups.keys else {
+        guard let changed = lookups.known else {
             concerned.lookups = nil
             for found in users.values { concerned.mailboxes.formUnion(found) }
             return

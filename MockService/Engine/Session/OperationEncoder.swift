@@ -121,20 +121,6 @@ package struct OperationEncoder {
         }
     }
 
-    private mutating func appendDigits(_ number: UInt64) {
-        var (low, rest) = (piece.count, number)
-        repeat {
-            piece.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        var high = piece.count - 1
-        while low < high {
-            piece.swapAt(low, high)
-            low += 1
-            high -= 1
-        }
-    }
-
     /// Appends a UUID in lower case with dashes.
     private mutating func append(uuid: UnsafeRawBufferPointer) {
         var place = piece.count
@@ -157,7 +143,7 @@ package struct OperationEncoder {
 
     private mutating func appendJSON(_ entry: SegmentBody.Entry, of body: SegmentBody) throws(StoreError) {
         piece += texts.id
-        appendDigits(UInt64(entry.id))
+        JSON.appendInteger(entry.id, to: &piece)
         switch entry.record.content {
         case .put(let row, let data):
             try appendJSON(texts.put, row, entry.record.checksum, of: body)
@@ -169,14 +155,12 @@ package struct OperationEncoder {
             piece += texts.removeEnd
         case .move:
             piece += texts.move
-            appendDigits(UInt64(entry.record.checksum.value))
+            JSON.appendInteger(Int64(entry.record.checksum.value), to: &piece)
             piece += isNested ? texts.nestedEnd : texts.end
         case .clear:
             piece += texts.clear
             // A sum, which the service stores and sends signed (service 4.2).
-            let sum = entry.record.checksum.signed
-            if sum < 0 { piece.append(UInt8(ascii: "-")) }
-            appendDigits(UInt64(sum.magnitude))
+            JSON.appendInteger(Int64(entry.record.checksum.signed), to: &piece)
             piece += isNested ? texts.nestedEnd : texts.end
         }
     }
@@ -189,7 +173,7 @@ package struct OperationEncoder {
         piece += try types.bytes(of: row.outputType)
         append(body[row.objectID], isEscaped: true)
         piece += texts.checksum
-        appendDigits(UInt64(checksum.value))
+        JSON.appendInteger(Int64(checksum.value), to: &piece)
         piece += try tables.bytes(of: row.sourceTable)
         append(uuid: body[row.replicaID])
     }
@@ -198,13 +182,13 @@ package struct OperationEncoder {
 
     private mutating func appendBSON(_ entry: SegmentBody.Entry, of body: SegmentBody) throws(StoreError) {
         piece.append(3)
-        appendDigits(UInt64(count))
+        JSON.appendInteger(Int64(count), to: &piece)
         piece.append(0)
         let start = piece.count
         // The length, which is known when all but the data is there.
         appendBytes(of: Int32(0))
         piece += texts.bsonID
-        appendCounted { $0.appendDigits(UInt64(entry.id)) }
+        appendCounted { JSON.appendInteger(entry.id, to: &$0.piece) }
         switch entry.record.content {
         case .put(let row, let data):
             try appendBSON(texts.bsonPut, row, entry.record.checksum, of: body)

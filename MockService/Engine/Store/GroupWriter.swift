@@ -148,7 +148,7 @@ package struct GroupWriter: Sendable {
     private func made(
         of changes: CheckpointChanges, _ publisher: Publisher, _ connection: SQLiteConnection
     ) -> [Frame] {
-        guard let totals = changes.buckets.totals else { return [] }
+        guard let totals = changes.buckets.known else { return [] }
         return changes.operations.flatMap { name, kept -> [Frame] in
             guard let last = totals[name]?.lastOperation, publisher.isHeld(name) else { return [] }
             do {

@@ -175,7 +175,7 @@ package final class RowWriter {
     package var changedLookups: Set<LookupKey>? {
         var changed = lookupsUpToCommit
         changed.formUnion(lookupsBehind)
-        return changed.keys
+        return changed.known
     }
 
     /// Notes a key that finds something else than before.

@@ -112,8 +112,8 @@ package final class UnpublishedChanges: Sendable {
 
     /// Adds operations to those of buckets of which all since the last checkpoint are kept; of all others none are.
     private func keep(_ written: WrittenBuckets, in changes: inout CheckpointChanges) {
-        guard let before = changes.buckets.totals, let upToCommit = written.upToCommit.totals,
-            let behind = written.behind.totals
+        guard let before = changes.buckets.known, let upToCommit = written.upToCommit.known,
+            let behind = written.behind.known
         else {
             changes.operations = [:]
             return
@@ -150,7 +150,7 @@ package final class UnpublishedChanges: Sendable {
         rest.lookups = written.lookupsBehind
         rest.writeCheckpoints = written.writeCheckpointsBehind
         // Without their totals nobody knows where buckets end at the checkpoint; nothing is kept of them then.
-        guard let told = changes.buckets.totals, let names = behind.totals?.keys else { return rest }
+        guard let told = changes.buckets.known, let names = behind.known?.keys else { return rest }
         for name in names {
             rest.operations[name] = changes.operations[name]
             if let last = told[name]?.lastOperation { rest.operations[name]?.drop(through: last) }

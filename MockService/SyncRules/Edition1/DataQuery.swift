@@ -37,8 +37,6 @@ private struct DataQueryCompiler {
     let options: CompatibilityOptions
     let isPayload: Bool
 
-    private static let id = ExactText("id")
-
     mutating func processors(_ names: [ExactText]?) throws(QueryFailure) -> [RowProcessor] {
         guard let names else { throw query.failure(.parametersUndefined) }
         let select = try query.select()
@@ -51,14 +49,14 @@ private struct DataQueryCompiler {
         let key = select.condition.map { ParameterSpelling(text: query.text).spelling($0) } ?? ""
         let match = condition.map { query.match($0, key: key) }
         let isCovered = tellUncovered(match, names, at: select.range)
-        let outputs = try outputs(of: select)
+        let outputs = try query.outputs(of: select, refusing: .bucket, .parameterInExpression)
+        if !outputs.hasID, !isPayload { query.tellFirst(.idRequired, at: select.items.first?.namedRange) }
         guard let match, isCovered else { return [] }
-        let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
-        let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
+        let type = RowProcessor.OutputType(of: pattern, name, alias: source.alias)
         let checks = RowChecks(match)
         return match.alternatives.map { alternative in
             let conditions = RowConditions(alternative, checks, options)
-            return processor(pattern, type, outputs, conditions, alternative, names)
+            return processor(pattern, type, outputs.columns, conditions, alternative, names)
         }
     }
 
@@ -78,29 +76,6 @@ private struct DataQueryCompiler {
 
     private static func list(_ names: [String]) -> String {
         "[\(names.map { JSON.quoted($0) }.joined(separator: ","))]"
-    }
-
-    private mutating func outputs(of select: SelectSyntax) throws(QueryFailure) -> [RowProcessor.Output] {
-        var outputs: [RowProcessor.Output] = []
-        var hasID = false
-        for item in select.items {
-            if case .star = item.expression.content {
-                outputs.append(.allColumns)
-                hasID = true
-                continue
-            }
-            let name = try query.name(of: item)
-            hasID = hasID || name == Self.id
-            switch try query.clause(item.expression) {
-            case .value(let value)? where value.source == .bucket:
-                query.tell(.parameterInExpression, at: item.expression.range)
-            case .value(let value)?: outputs.append(.column(value.expression, name: name))
-            case .match?: query.tell(.matchInColumn, at: item.expression.range)
-            case nil: break
-            }
-        }
-        if !hasID, !isPayload { query.tellFirst(.idRequired, at: select.items.first?.namedRange) }
-        return outputs
     }
 
     /// What puts rows of one alternative into buckets: its keys are those of the parameters, in their order.

@@ -34,13 +34,14 @@ private struct AlphaCompiler {
     let stream: StreamDefinition
     let options: CompatibilityOptions
 
-    private static let id = ExactText("id")
-
     mutating func variants() throws(QueryFailure) -> [Variant] {
         let select = try reader.query.select()
         let table = try reader.table(of: select)
         let terms = try terms(of: select)
-        let outputs = try outputs(of: select)
+        let outputs = try reader.query.outputs(of: select, refusing: .request, .matchInColumn)
+        if !outputs.hasID {
+            reader.query.tell(.idRequired, at: select.items.first?.namedRange ?? select.range)
+        }
         if stream.isDefault, reader.usesSubscription {
             reader.query.tell(.defaultUsesSubscription, at: 0..<reader.query.text.bytes.count)
         }
@@ -48,9 +49,8 @@ private struct AlphaCompiler {
         guard !isWrong, let source = select.sources.first, case .table(_, let name) = source.content else {
             return []
         }
-        let ownType = table.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
-        let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
-        let maker = AlphaVariants(table: table, type: type, outputs: outputs, options: options)
+        let type = RowProcessor.OutputType(of: table, name, alias: source.alias)
+        let maker = AlphaVariants(table: table, type: type, outputs: outputs.columns, options: options)
         return terms.map { maker.variant($0) }
     }
 
@@ -88,30 +88,5 @@ private struct AlphaCompiler {
         let message = DiagnosticName.subqueryIndependent.message()
         return reader.query.failure(
             .subqueryIndependent, at: subquery.range, recorded: Recorded(.text(message, whole)))
-    }
-
-    private mutating func outputs(of select: SelectSyntax) throws(QueryFailure) -> [RowProcessor.Output] {
-        var outputs: [RowProcessor.Output] = []
-        var hasID = false
-        for item in select.items {
-            if case .star = item.expression.content {
-                outputs.append(.allColumns)
-                hasID = true
-                continue
-            }
-            let name = try reader.query.name(of: item)
-            hasID = hasID || name == Self.id
-            switch try reader.query.clause(item.expression) {
-            case .value(let value)? where value.source != .request:
-                outputs.append(.column(value.expression, name: name))
-            case .value?, .match?: reader.query.tell(.matchInColumn, at: item.expression.range)
-            case nil: break
-            }
-        }
-        if !hasID {
-            let range = select.items.first?.namedRange ?? select.range
-            reader.query.tell(.idRequired, at: range)
-        }
-        return outputs
     }
 }

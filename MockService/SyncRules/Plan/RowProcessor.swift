@@ -16,6 +16,12 @@ package struct RowProcessor: Sendable, Hashable {
         case named(ExactText)
         /// The name of the table that the row is of, for a wildcard without alias.
         case table
+
+        /// That of the rows of a table, or of all that a wildcard stands for, with the alias that it has.
+        init(of pattern: TablePattern, _ name: NameSyntax, alias: NameSyntax?) {
+            let known = alias ?? (pattern.name.isWildcard ? nil : name)
+            self = known.map { Self.named($0.text) } ?? .table
+        }
     }
 
     /// The tables.

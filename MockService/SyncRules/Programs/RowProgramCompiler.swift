@@ -219,7 +219,7 @@ extension RowProgramCompiler {
 
 extension Expression {
     /// How many expansions it needs: element n is of expansion n.
-    fileprivate var loops: Int {
+    var loops: Int {
         inputs.members.reduce(0) { loops, input in
             if case .element(let number) = input { max(loops, number + 1) } else { loops }
         }

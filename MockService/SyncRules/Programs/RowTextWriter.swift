@@ -101,7 +101,7 @@ package enum RowTextWriter {
     ) {
         switch value.kind {
         case .null, .blob, .missing: bytes.append(contentsOf: "null".utf8)
-        case .integer: append(value.integer, to: &bytes)
+        case .integer: JSON.appendInteger(value.integer, to: &bytes)
         case .real: bytes.append(contentsOf: NumberText.real(value.real).utf8)
         case .wide: bytes.append(contentsOf: arena[value.range])
         case .text: JSON.appendQuoted(UnsafeBufferPointer(rebasing: arena[value.range]), to: &bytes)
@@ -128,7 +128,7 @@ package enum RowTextWriter {
     private static func appendText(_ value: Slot, in arena: [UInt8], to bytes: inout [UInt8]) {
         switch value.kind {
         case .null, .missing: break
-        case .integer: append(value.integer, to: &bytes)
+        case .integer: JSON.appendInteger(value.integer, to: &bytes)
         case .real: bytes.append(contentsOf: NumberText.normalized(value.real).utf8)
         case .text, .wide: bytes.append(contentsOf: arena[value.range])
         // What is no UTF-8 is repaired.
@@ -140,28 +140,12 @@ package enum RowTextWriter {
     static func appendTextForm(_ value: Slot, to arena: inout [UInt8]) {
         switch value.kind {
         case .null, .missing: break
-        case .integer: append(value.integer, to: &arena)
+        case .integer: JSON.appendInteger(value.integer, to: &arena)
         case .real: arena.append(contentsOf: NumberText.javaScript(value.real).utf8)
         // A slice of the arena would keep it from growing in place.
         case .text, .wide: arena.append(contentsOf: Array(arena[value.range]))
         // What is no UTF-8 is repaired.
         case .blob: arena.append(contentsOf: String(decoding: arena[value.range], as: UTF8.self).utf8)
-        }
-    }
-
-    /// Appends the digits of an integer.
-    private static func append(_ integer: Int64, to bytes: inout [UInt8]) {
-        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
-        var (low, rest) = (bytes.count, integer.magnitude)
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        var high = bytes.count - 1
-        while low < high {
-            bytes.swapAt(low, high)
-            low += 1
-            high -= 1
         }
     }
 }

@@ -65,8 +65,7 @@ extension QueryResolver {
             return relation(source, name.text, .columns(columns))
         }
         let pattern = pattern(schema, name)
-        let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
-        let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
+        let type = RowProcessor.OutputType(of: pattern, name, alias: source.alias)
         let input = addRow(pattern, name: name.text, type: type, at: siteRange(source))
         var rename: (alias: ExactText, table: ExactText)?
         if let alias = source.alias, !alias.isQuoted, !name.isQuoted, alias.text != name.text {

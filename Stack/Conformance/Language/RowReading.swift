@@ -94,7 +94,7 @@ struct RowReading {
         of row: RowValues, _ lookup: LookupDefinition
     ) throws(EvaluationError) -> [(key: [ScalarValue], outputs: [ScalarValue])] {
         var entries: [(key: [ScalarValue], outputs: [ScalarValue])] = []
-        for row in try combinations(row, lookup.expansions, lookup.filters) {
+        for row in try evaluator.combinations(of: row, lookup.expansions, lookup.filters) {
             var key: [ScalarValue] = []
             for expression in lookup.keys {
                 guard let value = try evaluator.value(of: expression, in: row).keyValue else { break }
@@ -112,7 +112,7 @@ struct RowReading {
         of row: RowValues, _ processor: RowProcessor, _ source: ExactText
     ) throws(EvaluationError) -> [Output] {
         var outputs: [Output] = []
-        for row in try combinations(row, processor.expansions, processor.filters) {
+        for row in try evaluator.combinations(of: row, processor.expansions, processor.filters) {
             var key: [String] = []
             for expression in processor.keys {
                 let value = try evaluator.value(of: expression, in: row)
@@ -141,49 +141,15 @@ struct RowReading {
         }
         return outputs
     }
-
-    /// The row with the elements of each combination for which the filters hold.
-    ///
-    /// A filter is computed as soon as the elements are there that it reads: element n is of expansion n.
-    private func combinations(
-        _ row: RowValues, _ expansions: [Expression], _ filters: [Expression]
-    ) throws(EvaluationError) -> [RowValues] {
-        var rows = [row]
-        for depth in 0...expansions.count {
-            if depth > 0 {
-                var longer: [RowValues] = []
-                for row in rows {
-                    let list = try evaluator.value(of: expansions[depth - 1], in: row)
-                    for element in try JSONElements(options: plan.options).elements(of: list) {
-                        longer.append(row.with(element))
-                    }
-                }
-                rows = longer
-            }
-            for filter in filters where Self.depth(of: filter) == depth {
-                var kept: [RowValues] = []
-                for row in rows where try evaluator.holds(filter, in: row) { kept.append(row) }
-                rows = kept
-            }
-        }
-        return rows
-    }
-
-    /// How many expansions an expression needs.
-    private static func depth(of expression: Expression) -> Int {
-        expression.inputs.members.reduce(0) { depth, input in
-            if case .element(let number) = input { max(depth, number + 1) } else { depth }
-        }
-    }
 }
 
 /// What the expressions of a row's queries read.
-private struct RowValues: ExpressionInputs {
+private struct RowValues: RowInputs {
     let columns: [(name: ExactText, value: ScalarValue)]
     let tableName: ExactText
     private let values: [ExactText: ScalarValue]
     private let suffix: ExactText
-    private var elements: [JSONElements.Element] = []
+    var elements: [JSONElements.Element] = []
 
     init(_ row: LanguageWorlds.Row, in table: ExactText, by pattern: TablePattern) {
         columns = row.columns
@@ -192,26 +158,7 @@ private struct RowValues: ExpressionInputs {
         suffix = pattern.name.suffix(of: table) ?? ExactText("")
     }
 
-    func with(_ element: JSONElements.Element) -> RowValues {
-        var longer = self
-        longer.elements.append(element)
-        return longer
-    }
-
     func column(_ input: Input, _ name: ExactText) -> ScalarValue { values[name] ?? .null }
-
-    func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
-        guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
-        switch part {
-        case .key: return elements[number].key
-        case .value: return elements[number].value
-        }
-    }
-
-    /// Rows do not depend on a request.
-    func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
-
-    func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
 
     func table(_ fact: TableFact, _ input: Input) -> ScalarValue {
         switch fact {

@@ -17,10 +17,8 @@ extension ScenarioRun {
         }
         try await waitForFirstAnswers()
         if await service.isRunning {
-            let hasRoom = mayProbe(at: index)
-            if hasWritten, hasRoom { try await probe() }
-            // Without a probe nothing tells that what was written is published.
-            try await waitUntilNobodyIsBehind(isPublished: !hasWritten || hasRoom)
+            if !isPublished, mayProbe(at: index) { try await probe() }
+            try await waitUntilNobodyIsBehind()
         }
         drain()
         var differences = compare()
@@ -172,13 +170,13 @@ extension ScenarioRun {
             }
             return state.writeCheckpoint.flatMap { Int64($0) }.map { $0 >= wanted } == true ? () : nil
         }
+        isPublished = true
     }
 
     /// Waits until every stream has the newest checkpoint.
     ///
-    /// - Parameter isPublished: whether that checkpoint is surely the one to wait for.
     /// - Throws: `StackError` if they do not get it in time, or nothing tells.
-    private func waitUntilNobodyIsBehind(isPublished: Bool) async throws {
+    private func waitUntilNobodyIsBehind() async throws {
         let access = await service.access
         var last: Double?
         var hasGauge = true
@@ -191,6 +189,7 @@ extension ScenarioRun {
             return last == 0 || last == nil ? () : nil
         }
         guard !hasGauge else {
+            // Without a probe nothing tells that what was written is published.
             if !isPublished { try await waitForSilence(.milliseconds(500)) }
             return
         }

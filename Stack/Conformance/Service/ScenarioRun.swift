@@ -36,7 +36,10 @@ package actor ScenarioRun {
     private(set) var result = Result()
     var clients: [String: ScenarioClient] = [:]
     var firstNumbers: (recorded: Int?, received: Int?)
-    var hasWritten = false
+    /// Whether something was written since the last settle.
+    var hasWritten = false { didSet { isPublished = !hasWritten } }
+    /// Whether nothing was written since then that no probe has waited for.
+    var isPublished = true
     var transactions = 0
     var probes = 0
 
@@ -120,7 +123,7 @@ package actor ScenarioRun {
 
     private func open(_ opening: RecordedOpening, at index: Int) async throws {
         // What the real service wrote was published when the next client came, as its first lines show.
-        if hasWritten, await service.isRunning, mayProbe(at: index) { try await probe() }
+        if !isPublished, await service.isRunning, mayProbe(at: index) { try await probe() }
         let access = await service.access
         let client = try ScenarioClient(
             opening, former: opening.positionsOf.flatMap { clients[$0] }

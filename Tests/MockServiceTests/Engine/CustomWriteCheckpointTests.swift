@@ -296,9 +296,9 @@ struct CustomWriteCheckpointTests {
     @Test func tooManyToSayAreReadByEverybody() throws {
         var set = SetWriteCheckpoints(limit: 2)
         for number in 1...2 { set.insert(try Self.named("u\(number)", 5)) }
-        #expect(set.ids?.count == 2)
+        #expect(set.known?.count == 2)
         set.insert(try Self.named("u3", 5))
-        #expect(set.ids == nil && !set.isEmpty)
+        #expect(set.known == nil && !set.isEmpty)
         let (plan, publisher) = (try Self.plan(), Publisher())
         publisher.publish(Self.commit(plan, 10))
         let mailbox = Mailbox(buckets: [], key: ExactText("v"))

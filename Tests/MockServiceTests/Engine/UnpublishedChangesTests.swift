@@ -54,7 +54,7 @@ struct UnpublishedChangesTests {
         func changed(_ events: [ReplicationEvent], isAhead: Bool = false) async throws -> [String]? {
             let result = try await store.apply(events, context, isAhead: isAhead)
             guard let checkpoint = result.checkpoint else { return ["none"] }
-            guard let totals = result.changed.totals else { return nil }
+            guard let totals = result.changed.known else { return nil }
             let stored = try await store.states(
                 of: totals.keys.map(\.text), stream: stream, at: checkpoint.operation)
             #expect(totals == stored)

@@ -126,7 +126,7 @@ struct RowEvaluator: Sendable {
         _ values: Values, _ processor: RowProcessor, _ source: ExactText
     ) throws(EvaluationError) -> [EvaluatedRow] {
         var result: [EvaluatedRow] = []
-        for place in try places(values, processor.expansions, processor.filters) {
+        for place in try run.combinations(of: values, processor.expansions, processor.filters) {
             var texts: [String] = []
             for key in processor.keys {
                 guard let text = BucketSpelling.text(try run.value(of: key, in: place)) else { break }
@@ -162,7 +162,7 @@ struct RowEvaluator: Sendable {
     ) throws(EvaluationError) -> [FoundKey] {
         var arena: [UInt8] = []
         var found: [(key: [UInt8], rows: [[Slot]])] = []
-        for place in try places(values, lookup.expansions, lookup.filters) {
+        for place in try run.combinations(of: values, lookup.expansions, lookup.filters) {
             var parts: [Slot] = []
             for key in lookup.keys {
                 guard let value = try run.value(of: key, in: place).keyValue else { break }
@@ -188,36 +188,6 @@ struct RowEvaluator: Sendable {
         }
     }
 
-    /// The row with each combination of elements of its arrays for which the filters hold.
-    private func places(
-        _ values: Values, _ expansions: [Expression], _ filters: [Expression]
-    ) throws(EvaluationError) -> [Values] {
-        func depth(_ expression: Expression) -> Int {
-            expression.inputs.members.reduce(0) { depth, input in
-                if case .element(let number) = input { max(depth, number + 1) } else { depth }
-            }
-        }
-        var places = [values]
-        for level in 0...expansions.count {
-            if level > 0 {
-                var longer: [Values] = []
-                for place in places {
-                    let list = try run.value(of: expansions[level - 1], in: place)
-                    for element in try JSONElements(options: plan.options).elements(of: list) {
-                        longer.append(place.with(element))
-                    }
-                }
-                places = longer
-            }
-            for filter in filters where depth(filter) == level {
-                var kept: [Values] = []
-                for place in places where try run.holds(filter, in: place) { kept.append(place) }
-                places = kept
-            }
-        }
-        return places
-    }
-
     /// The id as text; what has none is empty (service 6.4).
     private static func text(_ value: SQLiteValue) -> String {
         switch value {
@@ -239,13 +209,13 @@ private final class MissingValues {
 }
 
 /// What the expressions of a row's queries read.
-private struct Values: ExpressionInputs {
+private struct Values: RowInputs {
     let row: SourceRow
     let tableName: ExactText
     private let schemaName: ExactText
     private let suffix: ExactText
     private let missing: MissingValues
-    private var elements: [JSONElements.Element] = []
+    var elements: [JSONElements.Element] = []
 
     /// Makes them unless the pattern means other tables.
     init?(
@@ -261,12 +231,6 @@ private struct Values: ExpressionInputs {
         }
     }
 
-    func with(_ element: JSONElements.Element) -> Values {
-        var longer = self
-        longer.elements.append(element)
-        return longer
-    }
-
     /// All columns are asked for.
     func readAll() { if !missing.names.isEmpty { missing.wereRead = true } }
 
@@ -274,19 +238,6 @@ private struct Values: ExpressionInputs {
         if missing.names.contains(name.text) { missing.wereRead = true }
         return ScalarValue(row[name.text])
     }
-
-    func element(_ input: Input, _ part: ElementPart) -> ScalarValue {
-        guard case .element(let number) = input, elements.indices.contains(number) else { return .null }
-        switch part {
-        case .key: return elements[number].key
-        case .value: return elements[number].value
-        }
-    }
-
-    /// Rows do not depend on a request.
-    func parameter(_ parameter: RequestParameter) -> ScalarValue { .null }
-
-    func request(_ source: RequestParameter.Source) -> ScalarValue { .null }
 
     func table(_ fact: TableFact, _ input: Input) -> ScalarValue {
         switch fact {

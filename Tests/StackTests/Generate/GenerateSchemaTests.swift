@@ -23,8 +23,7 @@ struct GenerateSchemaTests {
             timeout: TestOptions.deadline)
     }
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) })
-    func theSchemaIsAsCaptured() async throws {
+    @Test func theSchemaIsAsCaptured() async throws {
         let setup = try JSON.parse(Repository.fixture("service/captures/cli-admin-setup.json"))
         let config = try #require(setup["sync_config"]?.stringValue)
         let poller = try Poller()

@@ -37,7 +37,7 @@ struct PublishedConstructTests {
         "SELECT * FROM lists -- all of them\nWHERE done = false -- still open",
     ]
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) }, arguments: queries)
+    @Test(arguments: queries)
     func queriesOfStreams(_ query: String) {
         let lines = query.split(separator: "\n").map { "        \($0)\n" }.joined()
         for style in ["|", "|-"] {
@@ -53,8 +53,7 @@ struct PublishedConstructTests {
         #expect(errors("config:\n  edition: 3\nstreams:\n\(list)").isEmpty)
     }
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) })
-    func commonTablesOfAllAndOfOne() {
+    @Test func commonTablesOfAllAndOfOne() {
         let text = """
             config: {edition: 3}
             with:
@@ -73,7 +72,7 @@ struct PublishedConstructTests {
     }
 
     /// Recorded configurations in the shapes of published ones.
-    @Test(arguments: (1...3).filter { EditionReadiness.compiles($0) })
+    @Test(arguments: 1...3)
     func recordedShapes(_ edition: Int) throws {
         var count = 0
         for file in try Repository.fixtureFiles("service/curated")

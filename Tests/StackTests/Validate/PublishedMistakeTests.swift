@@ -73,7 +73,7 @@ struct PublishedMistakeTests {
         ),
     ]
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) }, arguments: streams)
+    @Test(arguments: streams)
     func ofStreams(_ text: String, _ expected: [String]) { #expect(told(text) == expected) }
 
     @Test func rulesWithoutAnythingToSync() {
@@ -81,8 +81,7 @@ struct PublishedMistakeTests {
         #expect(found == ["1:1 definitions-missing ", "1:1 unknown-key receiving_bucket"])
     }
 
-    @Test(.enabled("edition 1 is not compiled yet") { EditionReadiness.compiles(1) })
-    func twoTablesInADataQuery() {
+    @Test func twoTablesInADataQuery() {
         let found = told(
             """
             bucket_definitions:

@@ -71,8 +71,7 @@ struct ValidateCommandTests {
         #expect(try await run([], [:]).status == .exited(64))
     }
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) })
-    func tablesOfAFileAreKnown() async throws {
+    @Test func tablesOfAFileAreKnown() async throws {
         let files = [
             "sync.yaml": """
             config: {edition: 3}

@@ -42,9 +42,7 @@ struct ValidationRecordingTests {
         return count
     }
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) })
-    func ofEdition3() throws { #expect(try check(editions: 3...3) == 66) }
+    @Test func ofEdition3() throws { #expect(try check(editions: 3...3) == 66) }
 
-    @Test(.enabled("edition 1 is not compiled yet") { EditionReadiness.compiles(1) })
-    func ofEdition1() throws { #expect(try check(editions: 1...1) == 15) }
+    @Test func ofEdition1() throws { #expect(try check(editions: 1...1) == 15) }
 }

@@ -214,15 +214,13 @@ struct ValidationVectorTests {
         }
     }
 
-    @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) }, arguments: streams)
+    @Test(arguments: streams)
     func ofEdition3(_ vector: Vector) { check(vector) }
 
-    @Test(.enabled("edition 2 is not compiled yet") { EditionReadiness.compiles(2) }, arguments: alphaStreams)
+    @Test(arguments: alphaStreams)
     func ofEdition2(_ vector: Vector) { check(vector) }
 
-    @Test(
-        .enabled("edition 1 is not compiled yet") { EditionReadiness.compiles(1) },
-        arguments: legacy + [noDefinitions])
+    @Test(arguments: legacy + [noDefinitions])
     func ofEdition1(_ vector: Vector) { check(vector) }
 
     @Test func everyNumberHasAnExpectation() throws {
