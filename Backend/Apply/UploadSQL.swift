@@ -30,10 +30,7 @@ package struct UploadSQL: Sendable, Equatable {
             values.append(first.id)
             for value in first.values { values.append(value) }
         } else {
-            values.appendArray(run.operations.map { $0.id as String? })
-            for column in shape.columns.indices {
-                values.appendArray(run.operations.map { $0.values[column] })
-            }
+            values.appendArrays(of: run.operations, columns: shape.columns.count)
         }
         if shape.isOwned { values.append(owner) }
         let text: String
@@ -45,6 +42,26 @@ package struct UploadSQL: Sendable, Equatable {
             text = shape.rowsText
         }
         statement = PostgresStatement(text, values, keepsRows: !isSingle, isKept: shape.isKept)
+    }
+}
+
+extension PostgresParameters {
+    /// Adds an array of the ids, and one for each column, in room that is made at once.
+    fileprivate mutating func appendArrays(of operations: [PlannedOperation], columns: Int) {
+        var bytes = 3 * (1 + columns)
+        for place in operations.indices {
+            bytes += Self.room(of: operations[place].id)
+            for column in 0..<columns { bytes += Self.room(of: operations[place].values[column]) }
+        }
+        reserve(bytes)
+        beginArray()
+        for place in operations.indices { appendElement(operations[place].id) }
+        endArray()
+        for column in 0..<columns {
+            beginArray()
+            for place in operations.indices { appendElement(operations[place].values[column]) }
+            endArray()
+        }
     }
 }
 
