@@ -164,6 +164,48 @@ struct UploadRequestTests {
         #expect(try UploadResponse(json: JSON.parse("{\"message\":\"Batch completed\"}")).results.isEmpty)
     }
 
+    /// An answer is written as its tree would be.
+    @Test func theBytesOfAnAnswerAreThoseOfItsTree() async throws {
+        let words = [
+            "applied", "noop", "adjusted", "rejected", "skipped", "replayed", "a \"b\" \\ \u{1}\u{e9}",
+        ]
+        try await forEachSeed(300) { random in
+            let results = (0..<random.below(4)).map { _ in
+                let statuses: [UploadResult.Status] = [.success, .retryableError, .fatalError, .notAttempted]
+                var result = UploadResult(
+                    status: random.pick(statuses), txID: random.pick([nil, 0, 41, .min, .max]),
+                    replayed: random.once(in: 3), requiresClientHandling: random.once(in: 3))
+                for index in 0..<random.below(12) {
+                    let opID: Int64? = random.pick([nil, 0, 9, -10, 1_234_567, .min, .max])
+                    result.operations.append(
+                        .init(
+                            index: index * random.pick([1, 1_000]), opID: opID, status: random.pick(words),
+                            code: random.once(in: 2) ? nil : random.pick(words)))
+                }
+                if random.once(in: 2) {
+                    result.failure = .init(
+                        operationIndex: random.pick([nil, 3]), errorCode: "E", message: random.pick(words))
+                }
+                if random.once(in: 2) { result.rejectionID = "0190" }
+                if random.once(in: 2) { result.retryAfter = .milliseconds(1_500) }
+                return result
+            }
+            let response = UploadResponse(requestID: random.pick(words), results: results)
+            #expect(response.utf8() == response.json.utf8)
+            let message = random.pick(words)
+            let members = (response.json.objectMembers ?? []).map { member in
+                member.name == "message" ? JSONMember("message", .string(message)) : member
+            }
+            #expect(response.utf8(message: message) == JSON.object(members).utf8)
+            var counts: [String: Int] = [:]
+            for operation in results.flatMap(\.operations) { counts[operation.status, default: 0] += 1 }
+            #expect(response.json["summary"]?["noop"]?.int64Value == Int64(counts["noop"] ?? 0))
+            #expect(
+                response.json["summary"]?["applied"]?.int64Value
+                    == Int64((counts["applied"] ?? 0) + (counts["adjusted"] ?? 0)))
+        }
+    }
+
     @Test(arguments: [
         (#"{"status":"done"}"#, "results/0/status"), ("{}", "results/0/status"), ("7", "results/0/status"),
         (#"{"status":"fatal_error"}"#, "results/0/requires_client_handling"),
