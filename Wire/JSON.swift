@@ -24,7 +24,11 @@ package enum JSON: Sendable, Hashable {
     package subscript(_ name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         let name = ExactText(name)
-        return members.last { ExactText($0.name) == name }?.value
+        // By places: none of the others is copied.
+        for place in members.indices.reversed() where ExactText(members[place].name) == name {
+            return members[place].value
+        }
+        return nil
     }
 
     /// The text of a string, nil for every other kind.
@@ -94,6 +98,18 @@ package enum JSON: Sendable, Hashable {
         }
     }
 
+    /// Appends a whole number, of which the last digit is found first.
+    static func append(_ number: Int64, to bytes: inout [UInt8]) {
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        let start = bytes.count
+        var rest = number.magnitude
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+
     /// Returns a JSON string literal; control characters as JavaScript writes them, all else literal (service 4.4).
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
@@ -103,6 +119,8 @@ package enum JSON: Sendable, Hashable {
 
     /// Appends a JSON string literal.
     package static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+        let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { appendQuoted($0, to: &bytes) }
+        guard isDone == nil else { return }
         var text = text
         text.withUTF8 { appendQuoted($0, to: &bytes) }
     }

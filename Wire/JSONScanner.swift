@@ -36,6 +36,8 @@ package struct JSONScanner {
     private var depth = 0
     /// How many values have become part of a tree.
     private var values = 0
+    /// How many members the next object of a tree is expected to have: as many as the last one; 0 if nobody knows.
+    var usualMembers = 0
     private let limits: JSONLimits
 
     /// Reads from the beginning of a buffer.
