@@ -69,9 +69,8 @@ struct SharedQuerier: Sendable {
         isStatic = querier.isStatic
         listsNull = plan.edition < 3
         options = plan.options
-        let ways = KeyWays.all(of: querier)
-        stageWays = ways.stages
-        nameWays = ways.names
+        stageWays = querier.stageWays
+        nameWays = querier.nameWays
         steps = querier.stages.map { stage -> Step in
             switch stage {
             case .elements(let list, let filters):
