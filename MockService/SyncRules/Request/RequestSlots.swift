@@ -53,6 +53,20 @@ package struct RequestSlots: Sendable {
         return ScalarValue(parameter.source == .auth ? Self.claim(value) : value)
     }
 
+    /// How many members of objects are looked at to find a value.
+    func memberCount(on parameter: RequestParameter) -> Int {
+        guard parameter.path.count > 1, let first = parameter.path.first,
+            var value = source(parameter.source).members[first]
+        else { return 0 }
+        var count = 0
+        for key in parameter.path.dropFirst() {
+            count += value.objectMembers?.count ?? 0
+            guard let member = Self.member(key, of: value) else { break }
+            value = member
+        }
+        return count
+    }
+
     /// All of a source as JSON text; numbers of a token as `number` has them.
     package func text(of source: RequestParameter.Source) -> ScalarValue {
         ScalarValue(text: document(source).text)
