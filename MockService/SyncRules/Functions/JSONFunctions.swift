@@ -100,7 +100,7 @@ struct JSONFunctions {
     static func overlaps(_ left: ScalarValue, _ right: ScalarValue) throws(EvaluationError) -> ScalarValue {
         if left.isNull { return .null }
         // Two clients' arrays may be long: by keys it is not the product of both.
-        guard let keys = try keys(of: right), let elements = try array(left) else { return .null }
+        guard let keys = try Self.keys(of: right), let elements = try array(left) else { return .null }
         return ScalarValue(elements.contains { $0.keyValue.map { keys.contains($0) } ?? false })
     }
 
