@@ -199,7 +199,7 @@ struct ExpressionRunTests {
         let json = Expression.literal(ScalarValue(text: #"{"name":"x\#(half)","a":1}"#))
         var sqlite = CompatibilityOptions(edition: 3)
         sqlite.engine = .sqlite
-        for run in [run, ExpressionRun(options: sqlite)] {
+        for run in [self.run, ExpressionRun(options: sqlite)] {
             for (name, expected) in [
                 ("a", ScalarValue.integer(1)), ("name", ScalarValue(text: "x\u{FFFD}")),
             ] {
@@ -207,6 +207,15 @@ struct ExpressionRunTests {
                 let found = try run.value(of: member, in: RowExpressions.Row())
                 #expect(found == expected)
             }
+        }
+    }
+
+    @Test func anErrorSaysWhetherItIsAboutAPath() {
+        let cases: [(String, String, EvaluationError.Kind)] = [("{}", "a", .path), ("{", "$.a", .other)]
+        for (json, path, kind) in cases {
+            let arguments = [json, path].map { Expression.literal(ScalarValue(text: $0)) }
+            let error = #expect(throws: EvaluationError.self) { try value(.call(.jsonExtract, arguments)) }
+            #expect(error?.kind == kind)
         }
     }
 
