@@ -207,7 +207,7 @@ struct DocumentReaderTests {
               write_checkpoints: {payloads: [SELECT c FROM d]}
             """)
         #expect(config.allDiagnostics.all.isEmpty)
-        #expect(config.edition == 3 && config.storageVersion == 2 && config.definitions.isEmpty)
+        #expect(config.edition == 3 && config.definitions.isEmpty)
         #expect(config.options.fractionDigits == 3 && config.options.timestampsISO8601)
         func texts(_ queries: [QueryText]) -> [String] {
             queries.map { String(decoding: $0.bytes, as: UTF8.self) }

@@ -141,8 +141,8 @@ package struct DocumentReader {
         var trailing = last.diagnostics
         trailing.add(reader.unknownKeys)
         return SyncDocument(
-            edition: options.edition, options: options.compatibility, storageVersion: options.storageVersion,
-            commonTables: commonTables, definitions: definitions, streams: streams, events: events,
-            diagnostics: reader.diagnostics, trailing: trailing)
+            edition: options.edition, options: options.compatibility, commonTables: commonTables,
+            definitions: definitions, streams: streams, events: events, diagnostics: reader.diagnostics,
+            trailing: trailing)
     }
 }

@@ -214,7 +214,7 @@ extension DefinitionQuery {
             let value = try evaluator.value(of: expression, in: NoInputs())
             return DefinitionValue(source: .constant, expression: .literal(value))
         } catch {
-            if error.message == DiagnosticName.jsonPath.message() { throw failure(.jsonPath) }
+            if error.kind == .path { throw failure(.jsonPath) }
             throw failure(.constantFails, [error.message])
         }
     }
