@@ -357,7 +357,7 @@ struct EditionServiceTests {
             #expect(
                 error?.lines == [
                     "sync config:3:40: error: LIMIT is not supported",
-                    "sync config:5:5: error: Unknown key 'querry'.",
+                    "sync config:5:5: error: Unknown key 'querry'. Did you mean 'query'?",
                     "sync config:6:22: error: Unknown function",
                 ])
             #expect(service.port == 0)
