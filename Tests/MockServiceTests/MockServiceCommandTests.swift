@@ -74,7 +74,7 @@ struct MockServiceCommandTests {
         }
         let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(
-            told.split(separator: "\n").contains("\(file):7:40: error: LIMIT is not supported"), "\(told)")
+            told.split(separator: "\n").contains("\(file):7:44: error: LIMIT is not supported"), "\(told)")
     }
 
     /// In a process of its own, because a command takes the signals of its process.

@@ -31,6 +31,13 @@ struct HintTests {
         #expect(found.placed.message.contains("Write IN (SELECT …)"), "\(found.placed.message)")
     }
 
+    @Test func aUnionIsSeveralQueries() throws {
+        let found = try first(
+            "config: {edition: 3}\nstreams:\n  a: {query: 'SELECT * FROM lists UNION SELECT * FROM todos'}\n")
+        #expect(found.placed.message.hasSuffix("as a query of its own, in `queries`."))
+        #expect(found.recorded == "Expected a SELECT statement")
+    }
+
     @Test func aKeyThatIsNearlyRightIsKnown() throws {
         let found = try first(
             "config: {edition: 3}\nstreams:\n  a: {auto_subscibe: true, query: SELECT * FROM t}\n")

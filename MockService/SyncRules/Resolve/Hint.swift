@@ -49,6 +49,9 @@ enum Hint {
 
     private static let quoting = "Put a query in quotes, or behind | on lines of its own."
 
+    /// Several SELECTs in one.
+    static let union = "Write each SELECT of a UNION as a query of its own, in `queries`."
+
     /// What a name that is no table means in bucket definitions; nil for any other name.
     static func source(_ name: ExactText) -> String? {
         switch name.text {
