@@ -108,8 +108,10 @@ struct SyncConfigTextTests {
             """
         let files = ["conf/x.yaml": text, "conf/sync.yaml": "streams: {}", "/sync.yaml": "streams: {a: 1}"]
         let environment = ["PS_SYNC": "sync.yaml", "OTHER": "sync.yaml"]
-        let checked = Result { try read("conf/x.yaml", files, environment: environment) }
-        let served = Result {
+        let checked: Result<SyncConfigText, any Error> = Result {
+            try read("conf/x.yaml", files, environment: environment)
+        }
+        let served: Result<SyncConfigText, any Error> = Result {
             try ConfigurationReader.read(
                 text, name: "conf/x.yaml",
                 inputs: ConfigurationReader.Inputs(
