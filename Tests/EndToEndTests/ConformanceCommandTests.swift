@@ -84,7 +84,7 @@ struct ConformanceCommandTests {
         // Each of them stands in the list with its reason.
         #expect(counts[3] == 2)
         // Two transactions may come in one checkpoint on a busy machine, which lines tell and states do not.
-        #expect(counts[1] * 2 > counts[0], "\(result.output)")
+        #expect(counts[1] * 10 >= counts[0] * 9, "\(result.output)")
     }
 
     /// Runs a scenario against our service, started by a command that first changes its configuration by `edit` of sed.

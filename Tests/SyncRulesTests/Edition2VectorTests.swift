@@ -1,4 +1,6 @@
+import Foundation
 import PowerSyncSyncRules
+import PowerSyncTestSupport
 import Testing
 
 /// The vectors of service 9.4, by their numbers.
@@ -171,11 +173,22 @@ struct Edition2VectorTests {
                 == [#"stream|0["i"]"#, "stream|1[]"])
     }
 
-    /// How the options convert a time is told by `SlotConverter`'s tests.
+    /// What that makes of a time is G9.
     @Test func s18TimesAreThoseOfISO8601() throws {
         #expect(try AlphaRig("SELECT * FROM comments").plan.options.timestampsISO8601)
         let former = SyncConfig.compile("bucket_definitions: {b: {data: [SELECT * FROM comments]}}")
         #expect(former.plan?.options.timestampsISO8601 == false)
+    }
+
+    /// The tests above are named by their numbers, and each expects something.
+    @Test func everyNumberHasAnExpectation() throws {
+        let source = try Repository.text("Tests/SyncRulesTests/Edition2VectorTests.swift")
+        let tests = source.components(separatedBy: "\n    @Test").dropFirst()
+        let tested = tests.filter { $0.contains("#expect(") }.compactMap { test -> Int? in
+            test.firstMatch(of: /func s(\d+)[A-Z]/).flatMap { Int($0.1) }
+        }
+        let numbers = try Repository.vectorNumbers("S")
+        #expect(tested == numbers.sorted() && numbers.count == 18)
     }
 
     /// Buckets of a stream have its name and a number, which a bucket definition may be called.

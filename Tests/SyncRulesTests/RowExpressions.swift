@@ -72,7 +72,7 @@ struct RowExpressions {
         return made.count == all.count ? made : nil
     }
 
-    /// Editions 1 and 2 read whole numbers as doubles (LANGUAGE.md, section 12).
+    /// Editions 1 and 2 read whole numbers as doubles (service 6.8).
     private func literal(_ digits: String) -> ScalarValue? {
         guard edition < 3 else { return ScalarValue(digits: digits) }
         guard let real = Double(digits) else { return nil }

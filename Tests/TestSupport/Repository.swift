@@ -29,6 +29,34 @@ package enum Repository {
         return found
     }
 
+    /// Returns the numbers that a table of vectors of `Documentation/Contract/service.md` has, by the letter before them.
+    package static func vectorNumbers(_ letter: Character) throws -> Set<Int> {
+        let rows = try text("Documentation/Contract/service.md").split(separator: "\n")
+            .filter { $0.hasPrefix("| \(letter)") }
+        return Set(rows.compactMap { row in Int(row.dropFirst(3).prefix { $0.isNumber }) })
+    }
+
+    /// Returns the names of suites, tests and all else that the sources of tests declare as a structure or a function.
+    package static func declaredInTests() throws -> Set<String> {
+        let files = FileManager.default.enumerator(
+            at: root.appending(path: "Tests"), includingPropertiesForKeys: nil)
+        var names: Set<String> = []
+        for case let file as URL in files?.allObjects ?? [] where file.pathExtension == "swift" {
+            var isDeclared = false
+            let text = try String(contentsOf: file, encoding: .utf8)
+            // By bytes: it is much text.
+            for word in text.utf8.split(whereSeparator: { !isOfWord($0) }) {
+                if isDeclared { names.insert(String(Substring(word))) }
+                isDeclared = word.elementsEqual("struct".utf8) || word.elementsEqual("func".utf8)
+            }
+        }
+        return names
+    }
+
+    private static func isOfWord(_ byte: UInt8) -> Bool {
+        (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || byte == 0x5F
+    }
+
     /// Returns the path of an executable of this package, which lies beside the tests; their target depends on it.
     package static func executable(_ name: String) -> String {
         let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }

@@ -17,7 +17,7 @@ struct ValidationRecordingTests {
                 ValidationRecording.Message(level: $0.severity.rawValue, text: $0.message, range: $0.range)
             }
         }
-        // The route says nothing of keys that nobody knows behind what is missing (LANGUAGE.md 12).
+        // The route says nothing of keys that nobody knows behind what is missing (service 6.1).
         let isMissing = all.contains { $0.message.text == DiagnosticName.definitionsMissing.message() }
         let texts = all.map(\.message.text).filter { !(isMissing && $0.hasPrefix("Unknown key '")) }
         let text = ExactText(texts.joined(separator: ", "))
