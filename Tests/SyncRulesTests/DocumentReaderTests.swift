@@ -83,7 +83,7 @@ struct DocumentReaderTests {
         ("x", ["root-not-map: x"]),
         ("- a\n- b\n", ["root-not-map: - a\n- b"]),
         ("a: [\n", ["yaml-syntax: "]),
-        ("a: 1\n b: 2\n", ["yaml-syntax:  b: 2\n"]),
+        ("a: 1\n b: 2\n", ["yaml-syntax: "]),
         (
             "streams: 1\nstreams: 2\nwith: 1\nwith: 2\n",
             ["yaml-duplicate-key: streams", "yaml-duplicate-key: with"]
