@@ -98,18 +98,6 @@ package enum JSON: Sendable, Hashable {
         }
     }
 
-    /// Appends a whole number, of which the last digit is found first.
-    static func append(_ number: Int64, to bytes: inout [UInt8]) {
-        if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        let start = bytes.count
-        var rest = number.magnitude
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        bytes[start...].reverse()
-    }
-
     /// Returns a JSON string literal; control characters as JavaScript writes them, all else literal (service 4.4).
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []

@@ -161,10 +161,10 @@ extension UploadResult.Operation {
     /// Appends the bytes of `json`.
     fileprivate func append(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "{\"i\":".utf8)
-        JSON.append(Int64(index), to: &bytes)
+        JSON.appendInteger(Int64(index), to: &bytes)
         if let opID {
             bytes.append(contentsOf: ",\"op_id\":".utf8)
-            JSON.append(opID, to: &bytes)
+            JSON.appendInteger(opID, to: &bytes)
         }
         bytes.append(contentsOf: ",\"status\":".utf8)
         JSON.appendQuoted(status, to: &bytes)
