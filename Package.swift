@@ -213,8 +213,8 @@ let targets: [Target] = [
         "Stack",
         [
             "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
-            "ServiceEngine", "PostgresValues", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System",
-            "Terminal", "Wire", "YAML",
+            "MockService", "ServiceEngine", "PostgresValues", "Postgres", "PostgresServer", "SQLite",
+            "SyncRules", "System", "Terminal", "Wire", "YAML",
         ]),
     tests(
         "Benchmarks",
@@ -239,7 +239,7 @@ let fuzzing = command(
     "Fuzzing", "Tests/Fuzzing",
     [
         "Wire", "Postgres", "HTTP", "Crypto", "SQLite", "YAML", "SyncRules", "MockService", "ServiceEngine",
-        "PostgresSource", "PostgresValues", "Backend",
+        "PostgresSource", "PostgresValues", "Backend", "System",
     ])
 
 // A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests

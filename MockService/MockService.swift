@@ -82,12 +82,13 @@ package final class MockService: Sendable {
     ///   taken, `StoreError` for a state that another process uses, what opening it throws, and `CancellationError` if the
     ///   service is stopped before it is ready.
     package func start() async throws {
-        let config = SyncConfig.compile(configuration.syncConfig)
-        guard let plan = config.plan else { throw SyncConfigError(config) }
-        for diagnostic in PlacedDiagnostic.all(of: config) {
+        let syncConfig = configuration.syncConfig
+        let config = SyncConfig.compile(syncConfig.text)
+        guard let plan = config.plan else { throw SyncConfigError(config, of: syncConfig) }
+        for diagnostic in syncConfig.diagnostics(of: config) {
             log.warning(
                 "the sync config may not do what was meant",
-                ["sync_config.place": "\(configuration.syncConfigName):\(diagnostic.line)"])
+                ["sync_config.place": "\(syncConfig.file):\(diagnostic.line)"])
         }
         let opener = StateOpener(
             configuration: configuration, poller: poller, log: log.labelled("state"), clock: clock)
@@ -203,7 +204,7 @@ package final class MockService: Sendable {
         _ plan: SyncPlan, _ state: StateOpener.State, _ publisher: Publisher, _ frames: FrameStore,
         _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [ReplicationWork] {
-        let hash = SyncPlan.hash(of: configuration.syncConfig)
+        let hash = SyncPlan.hash(of: configuration.syncConfig.text)
         func work(
             _ plan: SyncPlan, _ text: String, _ hash: String, formerStream: StreamNumber?
         ) -> ReplicationWork {
@@ -213,7 +214,7 @@ package final class MockService: Sendable {
                 store: state.store, publisher: publisher, frames: frames, metrics: metrics,
                 health: health.link(hash), log: log, warnings: RowWarningLog(log))
         }
-        var deployed = [work(plan, configuration.syncConfig, hash, formerStream: nil)]
+        var deployed = [work(plan, configuration.syncConfig.text, hash, formerStream: nil)]
         guard let active = try await state.store.deploy(configHash: hash) else { return deployed }
         var served = plan
         if active.configHash != hash {

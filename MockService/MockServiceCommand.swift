@@ -107,7 +107,9 @@ package enum MockServiceCommand {
             }
         } catch let error as SyncConfigError {
             await service.stop()
-            throw fatal(error.lines(named: configured.syncConfigName).joined(separator: "\n"))
+            // Without a word before the first line, so that editors find the place in it, too.
+            StandardError.print(error.description)
+            return fatalStatus
         } catch let error as CancellationError {
             await service.stop()
             throw error
@@ -174,10 +176,7 @@ package enum MockServiceCommand {
                 text, name: name,
                 inputs: ConfigurationReader.Inputs(
                     environment: environment,
-                    readFile: { path in
-                        try String(
-                            contentsOfFile: path.hasPrefix("/") ? path : "\(folder)/\(path)", encoding: .utf8)
-                    },
+                    readFile: { path throws(SystemError) in try FileBytes.text(ofFile: path) },
                     statePath: { statePath(configuration: file, folder: folder) },
                     systemAuthorities: {
                         SourceCertificates.systemAuthorities(environment) {

@@ -58,7 +58,7 @@ plant 'CryptoTests may not import PowerSyncCompression' \
     Tests/CryptoTests/New.swift '@testable import PowerSyncCompression'
 # What a test gets along with what it declares: the build lets it pass.
 plant 'SQLiteTests may not import CPowerSyncSQLite' Tests/SQLiteTests/New.swift 'import CPowerSyncSQLite'
-plant 'Fuzzing may not import PowerSyncSystem' Tests/Fuzzing/New.swift 'import PowerSyncSystem'
+plant 'Fuzzing may not import PowerSyncHTTPClient' Tests/Fuzzing/New.swift 'import PowerSyncHTTPClient'
 plant 'NIO is neither a part' Platform/HTTP/New.swift 'import NIO'
 plant 'Tests/New/New.swift: in no folder of Package.swift' Tests/New/New.swift 'import Foundation'
 # Neither comment nor text is an import.

@@ -12,6 +12,11 @@ extension JSON {
         var place = 0
         while place < utf8.count {
             let part = UnsafeRawBufferPointer(rebasing: utf8[place..<min(place + mostAtOnce, utf8.count)])
+            if isPlain(part) {
+                bytes.append(contentsOf: part.bindMemory(to: UInt8.self))
+                place += part.count
+                continue
+            }
             let start = bytes.count
             bytes.append(contentsOf: zeros.prefix(usualRoom(part.count) + min(4 * part.count, mostLong)))
             let (read, written) = bytes.withUnsafeMutableBytes { bytes in
@@ -31,6 +36,22 @@ extension JSON {
 
     /// Twice the length, and what a word is longer than the bytes that are kept of it.
     private static func usualRoom(_ count: Int) -> Int { 2 * count + 8 }
+
+    /// Whether nothing is escaped, as in most texts, which are copied at once.
+    private static func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
+        var place = 0
+        while place + 8 <= text.count {
+            let word = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            guard specialBytes(word) == 0 else { return false }
+            place += 8
+        }
+        while place < text.count {
+            let byte = text[place]
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
+            place += 1
+        }
+        return true
+    }
 
     /// Escapes as much as there is room for, eight bytes at a time where nothing is special.
     ///

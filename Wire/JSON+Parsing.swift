@@ -64,6 +64,10 @@ extension JSON {
 }
 
 extension JSONScanner {
+    /// For no more members than these room is made at once: behind a larger object that would be far more than a small one
+    /// needs, and more than `UploadShape` counts.
+    private static var mostReserved: Int { 16 }
+
     /// Reads the object that is next as far as its member of a name; nil if it has none.
     fileprivate mutating func leadingMember(
         _ name: String, _ limits: JSONLimits
@@ -108,8 +112,12 @@ extension JSONScanner {
                 if limits.refusesDuplicateNames, !names.insert(ExactText(name)).inserted {
                     throw WireError(.malformedJSON, "a name occurs twice in one object")
                 }
-                members.append(JSONMember(name, try value(limits)))
+                let member = JSONMember(name, try value(limits))
+                // One place that is large enough, where an array would move again and again to get as far.
+                if members.isEmpty, usualMembers > 1 { members.reserveCapacity(usualMembers) }
+                members.append(member)
             }
+            usualMembers = members.count <= Self.mostReserved ? members.count : 0
             return .object(members)
         }
     }

@@ -24,7 +24,11 @@ package enum JSON: Sendable, Hashable {
     package subscript(_ name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         let name = ExactText(name)
-        return members.last { ExactText($0.name) == name }?.value
+        // By places: none of the others is copied.
+        for place in members.indices.reversed() where ExactText(members[place].name) == name {
+            return members[place].value
+        }
+        return nil
     }
 
     /// The text of a string, nil for every other kind.
@@ -103,6 +107,8 @@ package enum JSON: Sendable, Hashable {
 
     /// Appends a JSON string literal.
     package static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+        let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { appendQuoted($0, to: &bytes) }
+        guard isDone == nil else { return }
         var text = text
         text.withUTF8 { appendQuoted($0, to: &bytes) }
     }

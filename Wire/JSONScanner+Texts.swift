@@ -125,21 +125,29 @@ extension JSONScanner {
         case UInt8(ascii: "t"): writer.append(0x09)
         case UInt8(ascii: "u"):
             let unit = try hexadecimal()
-            if (0xD800..<0xDC00).contains(unit) {
-                try pass("\\")
-                try pass("u")
-                let low = try hexadecimal()
-                guard (0xDC00..<0xE000).contains(low) else {
-                    throw malformed("the second half of a surrogate pair")
-                }
+            guard (0xD800..<0xE000).contains(unit) else { return append(unit, to: &writer) }
+            if unit < 0xDC00, let low = try secondHalf() {
                 append(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00), to: &writer)
-            } else if (0xDC00..<0xE000).contains(unit) {
-                throw malformed("no lone surrogate")
+            } else if limits.replacesHalfCharacters {
+                append(0xFFFD, to: &writer)
             } else {
-                append(unit, to: &writer)
+                throw malformed(unit < 0xDC00 ? "the second half of a surrogate pair" : "no lone surrogate")
             }
         default: throw malformed("an escape")
         }
+    }
+
+    /// Passes the second half of a surrogate pair if it is next; nil, passing nothing, for anything else.
+    private mutating func secondHalf() throws(WireError) -> UInt32? {
+        let start = position
+        guard start + 1 < bytes.count, bytes[start] == UInt8(ascii: "\\"),
+            bytes[start + 1] == UInt8(ascii: "u")
+        else { return nil }
+        position += 2
+        let unit = try hexadecimal()
+        if (0xDC00..<0xE000).contains(unit) { return unit }
+        position = start
+        return nil
     }
 
     private func append(_ scalar: UInt32, to writer: inout TextWriter) {

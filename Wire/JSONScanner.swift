@@ -8,15 +8,19 @@ package struct JSONLimits: Sendable {
     package var values: Int
     /// Whether a name that occurs twice in one object is an error.
     package var refusesDuplicateNames: Bool
+    /// Whether half of a surrogate pair, which JavaScript takes, is U+FFFD and not an error.
+    package var replacesHalfCharacters: Bool
 
     /// Makes limits; the defaults suit a line of the sync protocol.
     package init(
-        depth: Int = 128, numberBytes: Int = 1024, values: Int = .max, refusesDuplicateNames: Bool = false
+        depth: Int = 128, numberBytes: Int = 1024, values: Int = .max, refusesDuplicateNames: Bool = false,
+        replacesHalfCharacters: Bool = false
     ) {
         self.depth = depth
         self.numberBytes = numberBytes
         self.values = values
         self.refusesDuplicateNames = refusesDuplicateNames
+        self.replacesHalfCharacters = replacesHalfCharacters
     }
 
     /// The default limits.
@@ -36,7 +40,9 @@ package struct JSONScanner {
     private var depth = 0
     /// How many values have become part of a tree.
     private var values = 0
-    private let limits: JSONLimits
+    /// How many members the next object of a tree is expected to have: as many as the last one; 0 if nobody knows.
+    var usualMembers = 0
+    let limits: JSONLimits
 
     /// Reads from the beginning of a buffer.
     package init(_ bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits = .standard) {

@@ -33,12 +33,14 @@ extension UploadRequest {
     /// The numbers of operations must rise through the whole request (backend 1.5).
     private func checkOrder() throws(WireError) {
         var last = Int64.min
-        for operation in transactions.lazy.flatMap(\.operations) {
-            guard let number = operation.opID else { continue }
-            guard number > last else {
-                throw .field("op_id", "a number above the one before it", code: .orderViolation)
+        for transaction in transactions {
+            for index in transaction.operations.indices {
+                guard let number = transaction.operations[index].opID else { continue }
+                guard number > last else {
+                    throw .field("op_id", "a number above the one before it", code: .orderViolation)
+                }
+                last = number
             }
-            last = number
         }
     }
 }
@@ -73,6 +75,56 @@ private struct Place {
     var text: String { index.map { "\(path)/\($0)" } ?? path }
 }
 
+/// Where in an operation the members stand that mean something, found in one passage over its names; of two of one name the
+/// last counts, as for most readers.
+private struct OperationMembers {
+    /// Names that mean the same: the first that is there and not `null` counts.
+    struct Aliases {
+        var first: Int?
+        var second: Int?
+        var third: Int?
+
+        /// The value that counts.
+        func value(of members: [JSONMember]) -> JSON? {
+            if let first, !members[first].value.isNull { return members[first].value }
+            if let second, !members[second].value.isNull { return members[second].value }
+            if let third, !members[third].value.isNull { return members[third].value }
+            return nil
+        }
+    }
+
+    private(set) var op: Int?
+    private(set) var table = Aliases()
+    private(set) var id = Aliases()
+    private(set) var opID = Aliases()
+    private(set) var data = Aliases()
+    private(set) var old = Aliases()
+    private(set) var metadata: Int?
+
+    init(_ members: [JSONMember]) {
+        for place in members.indices {
+            // None of these names has another spelling that Swift takes for the same.
+            switch members[place].name {
+            case "op_id": opID.first = place
+            case "op": op = place
+            case "table": table.first = place
+            case "type": table.second = place
+            case "id": id.first = place
+            case "data": data.first = place
+            case "old": old.first = place
+            case "metadata": metadata = place
+            case "opData": data.second = place
+            case "op_data": data.third = place
+            case "clientId": opID.second = place
+            case "client_id": opID.third = place
+            case "previousValues": old.second = place
+            case "previous_values": old.third = place
+            default: break
+            }
+        }
+    }
+}
+
 private enum UploadReader {
     static func list<Element>(
         _ value: JSON, _ path: String, _ element: (JSON, Place) throws(WireError) -> Element
@@ -80,7 +132,7 @@ private enum UploadReader {
         guard let values = value.arrayValue else { throw .field(path, "an array") }
         var elements: [Element] = []
         elements.reserveCapacity(values.count)
-        for (index, value) in values.enumerated() { elements.append(try element(value, Place(path, index))) }
+        for index in values.indices { elements.append(try element(values[index], Place(path, index))) }
         return elements
     }
 
@@ -97,23 +149,27 @@ private enum UploadReader {
     }
 
     static func operation(_ value: JSON, _ place: Place) throws(WireError) -> UploadOperation {
-        guard value.objectMembers != nil else { throw .field(place.text, "an object") }
-        guard let kind = value["op"]?.stringValue.flatMap(UploadOperationKind.init(rawValue:)) else {
+        guard case .object(let members) = value else { throw .field(place.text, "an object") }
+        let found = OperationMembers(members)
+        guard
+            let kind = found.op.flatMap({ members[$0].value.stringValue })
+                .flatMap(UploadOperationKind.init(rawValue:))
+        else {
             throw .field(place.member("op"), "PUT, PATCH or DELETE")
         }
-        guard let table = first(value, ["table", "type"])?.stringValue else {
+        guard let table = found.table.value(of: members)?.stringValue else {
             throw .field(place.member("table"), "a text")
         }
-        let data = try object(first(value, ["data", "opData", "op_data"]), place.member("data"))
-        guard let id = (first(value, ["id"]) ?? data?.last { $0.name == "id" }?.value).flatMap(idText) else {
+        let data = try object(found.data.value(of: members), place.member("data"))
+        guard let id = (found.id.value(of: members) ?? data?.last { $0.name == "id" }?.value).flatMap(idText)
+        else {
             throw .field(place.member("id"), "a text")
         }
         return UploadOperation(
             kind: kind, table: table, id: id,
-            opID: try number(first(value, ["op_id", "clientId", "client_id"]), place.member("op_id")),
-            data: data,
-            old: try object(first(value, ["old", "previousValues", "previous_values"]), place.member("old")),
-            metadata: try text(value["metadata"], place.member("metadata")))
+            opID: try number(found.opID.value(of: members), place.member("op_id")), data: data,
+            old: try object(found.old.value(of: members), place.member("old")),
+            metadata: try text(found.metadata.map { members[$0].value }, place.member("metadata")))
     }
 
     /// Returns the first of these members that is there and not `null`.

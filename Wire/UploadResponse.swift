@@ -87,6 +87,39 @@ package struct UploadResult: Sendable, Hashable {
 
     /// The result as the JSON object of an answer.
     package var json: JSON {
+        guard !operations.isEmpty else { return .object(members) }
+        return .object(members + [JSONMember("ops", .array(operations.map(\.json)))])
+    }
+
+    /// Appends the bytes of `json`, of which the operations are made no tree.
+    fileprivate func append(to bytes: inout [UInt8]) {
+        JSON.object(members).append(to: &bytes)
+        guard !operations.isEmpty else { return }
+        bytes.removeLast()
+        bytes.append(contentsOf: ",\"ops\":[".utf8)
+        for place in operations.indices {
+            if place > 0 { bytes.append(UInt8(ascii: ",")) }
+            operations[place].append(to: &bytes)
+        }
+        bytes.append(contentsOf: "]}".utf8)
+    }
+
+    /// How many operations have each status; neighbours mostly have the same.
+    fileprivate var counts: [String: Int] {
+        var counts: [String: Int] = [:]
+        var start = 0
+        while start < operations.count {
+            let status = operations[start].status
+            var end = start + 1
+            while end < operations.count, operations[end].status == status { end += 1 }
+            counts[status, default: 0] += end - start
+            start = end
+        }
+        return counts
+    }
+
+    /// The members but the operations.
+    private var members: [JSONMember] {
         var members = [JSONMember("status", .string(status.rawValue))]
         if let txID { members.append(JSONMember("tx_id", .integer(txID))) }
         if status == .success || status == .fatalError {
@@ -110,8 +143,7 @@ package struct UploadResult: Sendable, Hashable {
             members.append(JSONMember("failed_operation", .object(failed)))
         }
         if let rejectionID { members.append(JSONMember("rejection_id", .string(rejectionID))) }
-        if !operations.isEmpty { members.append(JSONMember("ops", .array(operations.map(\.json)))) }
-        return .object(members)
+        return members
     }
 }
 
@@ -124,6 +156,23 @@ extension UploadResult.Operation {
         members.append(JSONMember("status", .string(status)))
         if let code { members.append(JSONMember("code", .string(code))) }
         return .object(members)
+    }
+
+    /// Appends the bytes of `json`.
+    fileprivate func append(to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: "{\"i\":".utf8)
+        JSON.appendInteger(Int64(index), to: &bytes)
+        if let opID {
+            bytes.append(contentsOf: ",\"op_id\":".utf8)
+            JSON.appendInteger(opID, to: &bytes)
+        }
+        bytes.append(contentsOf: ",\"status\":".utf8)
+        JSON.appendQuoted(status, to: &bytes)
+        if let code {
+            bytes.append(contentsOf: ",\"code\":".utf8)
+            JSON.appendQuoted(code, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
     }
 }
 
@@ -140,15 +189,47 @@ package struct UploadResponse: Sendable, Hashable {
         self.results = results
     }
 
+    /// What an answer says to people, mostly.
+    private static let message = "Batch completed"
+
     /// The answer as a JSON object; older clients read only `message`.
     package var json: JSON {
-        var states: [String: Int] = [:]
-        for operation in results.lazy.flatMap(\.operations) { states[operation.status, default: 0] += 1 }
-        let count = { (names: [String]) in JSON.integer(names.reduce(0) { $0 + (states[$1] ?? 0) }) }
-        return .object([
-            JSONMember("request_id", .string(requestID)), JSONMember("message", .string("Batch completed")),
+        .object(head(Self.message) + [JSONMember("results", .array(results.map(\.json)))] + tail)
+    }
+
+    /// Returns the bytes of `json`; of a thousand operations no tree is made for them.
+    ///
+    /// - Parameter message: What is said in place of the usual message; nil for that.
+    /// - Returns: The bytes.
+    package func utf8(message: String? = nil) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(results.reduce(512) { $0 + 48 * $1.operations.count })
+        JSON.object(head(message ?? Self.message)).append(to: &bytes)
+        bytes.removeLast()
+        bytes.append(contentsOf: ",\"results\":[".utf8)
+        for place in results.indices {
+            if place > 0 { bytes.append(UInt8(ascii: ",")) }
+            results[place].append(to: &bytes)
+        }
+        bytes.append(contentsOf: "],".utf8)
+        bytes.append(contentsOf: JSON.object(tail).utf8.dropFirst())
+        return bytes
+    }
+
+    /// The members in front of the results.
+    private func head(_ message: String) -> [JSONMember] {
+        [
+            JSONMember("request_id", .string(requestID)), JSONMember("message", .string(message)),
             JSONMember("replayed", .bool(!results.isEmpty && results.allSatisfy(\.replayed))),
-            JSONMember("results", .array(results.map(\.json))),
+        ]
+    }
+
+    /// The members behind the results.
+    private var tail: [JSONMember] {
+        var states: [String: Int] = [:]
+        for result in results { states.merge(result.counts, uniquingKeysWith: +) }
+        let count = { (names: [String]) in JSON.integer(names.reduce(0) { $0 + (states[$1] ?? 0) }) }
+        return [
             JSONMember(
                 "summary",
                 .object([
@@ -160,50 +241,6 @@ package struct UploadResponse: Sendable, Hashable {
                     JSONMember("not_attempted", .integer(results.count { $0.status == .notAttempted })),
                 ])),
             JSONMember("checkpoint", .null),
-        ])
-    }
-}
-
-extension UploadResponse {
-    /// Reads the answer of any backend of these dialects; a legacy one without `results` counts as no results.
-    ///
-    /// - Parameter json: the parsed body.
-    /// - Throws: `WireError` with `.invalidField`.
-    package init(json: JSON) throws(WireError) {
-        var results: [UploadResult] = []
-        for (index, value) in (json["results"]?.arrayValue ?? []).enumerated() {
-            guard let status = value["status"]?.stringValue.flatMap(UploadResult.Status.init(rawValue:))
-            else {
-                throw .field("results/\(index)/status", "a known status")
-            }
-            var result = UploadResult(status: status, txID: value["tx_id"]?.int64Value)
-            result.replayed = value["replayed"]?.boolValue ?? false
-            let needsClient = value["requires_client_handling"]?.boolValue
-            // Without it nobody knows whether the backend has kept the transaction (backend 1.2).
-            guard status != .fatalError || needsClient != nil else {
-                throw .field("results/\(index)/requires_client_handling", "true or false")
-            }
-            result.requiresClientHandling = needsClient ?? false
-            result.rejectionID = value["rejection_id"]?.stringValue
-            result.retryAfter = value["retry_after_ms"]?.int64Value.map { Duration.milliseconds($0) }
-            if let failed = value["failed_operation"] {
-                result.failure = UploadResult.Failure(
-                    operationIndex: failed["operation_index"]?.int64Value.map { Int($0) },
-                    errorCode: failed["error_code"]?.stringValue ?? "UNCLASSIFIED_ERROR",
-                    message: failed["message"]?.stringValue ?? "",
-                    details: failed["details"]?.objectMembers ?? [])
-            }
-            result.operations = (value["ops"]?.arrayValue ?? []).compactMap { operation in
-                guard let index = operation["i"]?.int64Value, let status = operation["status"]?.stringValue
-                else {
-                    return nil
-                }
-                return UploadResult.Operation(
-                    index: Int(index), opID: operation["op_id"]?.int64Value, status: status,
-                    code: operation["code"]?.stringValue)
-            }
-            results.append(result)
-        }
-        self.init(requestID: json["request_id"]?.stringValue ?? "", results: results)
+        ]
     }
 }

@@ -104,14 +104,24 @@ struct AttemptPlan: Sendable {
 extension UploadTables {
     /// The tables that operations name, as they were read: in one order for all transactions, which lock them; behind them those
     /// of the parents that operations may name, which are compared and not locked.
-    func entries(of operations: some Sequence<UploadOperation>) -> [CatalogEntry] {
+    ///
+    /// - Parameters:
+    ///   - operations: those of a transaction.
+    ///   - places: which of them count.
+    /// - Returns: the tables.
+    func entries(of operations: [UploadOperation], at places: [Int]) -> [CatalogEntry] {
         var entries: [ExactText: CatalogEntry] = [:]
         var parents: [CatalogEntry] = []
         var children: Set<ExactText> = []
-        for operation in operations {
-            let name = ExactText(operation.table)
+        // Neighbours name the same table, mostly.
+        var last: (name: ExactText, namesParents: Bool)?
+        for place in places {
+            let name = ExactText(operations[place].table)
+            let namesParents = operations[place].kind != .delete
+            if let last, last.name == name, last.namesParents || !namesParents { continue }
+            last = (name, namesParents)
             if entries[name] == nil { entries[name] = tables[name]?.source ?? missing[name] }
-            guard operation.kind != .delete, children.insert(name).inserted else { continue }
+            guard namesParents, children.insert(name).inserted else { continue }
             for parent in tables[name]?.parents ?? [] {
                 parents.append(
                     CatalogEntry(name: parent.source.name, digest: parent.source.digest, isLockable: false))

@@ -61,7 +61,7 @@ package struct LedgerClaim: Sendable, Hashable {
         self.userID = userID
         self.confirmedOpID = confirmedOpID
         self.attemptID = attemptID
-        if let clientID, !operations.isEmpty, operations.allSatisfy({ $0.opID != nil }) {
+        if let clientID, !operations.isEmpty, operations.indices.allSatisfy({ operations[$0].opID != nil }) {
             claimant = .client(clientID)
         } else {
             claimant = .attempt(attemptID)
@@ -145,17 +145,17 @@ package struct LedgerClaim: Sendable, Hashable {
     }
 
     /// The ids.
-    var ids: [Int64] { operations.map { $0.opID ?? 0 } }
+    var ids: [Int64] { operations.indices.map { operations[$0].opID ?? 0 } }
 
     /// The digests.
     func hashes(_ hashing: Hashing) -> [Int64] {
         var digest = OperationDigest()
         var hashes: [Int64] = []
         hashes.reserveCapacity(operations.count)
-        for operation in operations {
+        for index in operations.indices {
             switch hashing {
-            case .meaning: hashes.append(digest.meaning(operation))
-            case .spelling: hashes.append(digest.spelling(operation))
+            case .meaning: hashes.append(digest.meaning(operations[index]))
+            case .spelling: hashes.append(digest.spelling(operations[index]))
             }
         }
         return hashes

@@ -37,15 +37,8 @@ package struct OperationDigest: ~Copyable {
         JSON.appendQuoted(operation.table, to: &bytes)
         JSON.appendQuoted(operation.id, to: &bytes)
         let isExecuted = operation.kind != .delete || operation.unknownKind != nil
-        var data = isExecuted ? operation.data ?? [] : []
-        if data.contains(where: { Self.isID($0, of: operation) }) {
-            data.removeAll { Self.isID($0, of: operation) }
-        }
         bytes.append(UInt8(ascii: "{"))
-        for place in Self.order(of: data) {
-            Self.append(data[place], to: &bytes)
-            if bytes.count >= Self.piece { feed() }
-        }
+        if isExecuted, let data = operation.data { append(data, of: operation) }
         bytes.append(UInt8(ascii: "}"))
         return firstBytes()
     }
@@ -54,6 +47,22 @@ package struct OperationDigest: ~Copyable {
     package mutating func spelling(_ operation: UploadOperation) -> Int64 {
         operation.json.append(to: &bytes)
         return firstBytes()
+    }
+
+    /// Appends the data without its id, in the order of the names, in which most clients send it.
+    private mutating func append(_ data: [JSONMember], of operation: UploadOperation) {
+        let hasID = data.indices.contains { Self.isID(data[$0], of: operation) }
+        if !hasID, Self.isOrdered(data) {
+            for place in data.indices { append(data[place]) }
+        } else {
+            let data = hasID ? data.filter { !Self.isID($0, of: operation) } : data
+            for place in Self.order(of: data) { append(data[place]) }
+        }
+    }
+
+    private mutating func append(_ member: JSONMember) {
+        Self.append(member, to: &bytes)
+        if bytes.count >= Self.piece { feed() }
     }
 
     private static func isID(_ member: JSONMember, of operation: UploadOperation) -> Bool {
@@ -97,43 +106,55 @@ package struct OperationDigest: ~Copyable {
     /// - Returns: Whether it is one; for every other nothing is appended.
     private static func appendDecimal(_ lexeme: String, to bytes: inout [UInt8]) -> Bool {
         guard lexeme.utf8.count <= DecimalText.limit else { return false }
-        var lexeme = lexeme
-        return lexeme.withUTF8 { text in
-            let isNegative = text.first == UInt8(ascii: "-")
-            let start = isNegative ? 1 : 0
-            var (first, last, point): (Int?, Int, Int?) = (nil, start, nil)
-            for (place, byte) in text.enumerated().dropFirst(start) {
-                switch byte {
-                case UInt8(ascii: "0"): continue
-                case UInt8(ascii: "1")...UInt8(ascii: "9"):
-                    first = first ?? place
-                    last = place
-                case UInt8(ascii: ".") where point == nil: point = place
-                default: return false
-                }
+        return lexeme.utf8.withContiguousStorageIfAvailable { appendDecimal($0, to: &bytes) } ?? false
+    }
+
+    private static func appendDecimal(
+        _ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]
+    ) -> Bool {
+        let start = text.first == UInt8(ascii: "-") ? 1 : 0
+        // The first and the last digit that is no zero, and the point; no place is -1.
+        var (first, last, point) = (-1, -1, -1)
+        for place in start..<text.count {
+            switch text[place] {
+            case UInt8(ascii: "0"): break
+            case UInt8(ascii: "1")...UInt8(ascii: "9"):
+                if first < 0 { first = place }
+                last = place
+            case UInt8(ascii: ".") where point < 0: point = place
+            default: return false
             }
-            guard text.count > start + (point == nil ? 0 : 1) else { return false }
-            var exponent = 0
-            if let first {
-                if isNegative { bytes.append(UInt8(ascii: "-")) }
-                for place in first...last where place != point { bytes.append(text[place]) }
-                let end = point ?? text.count
-                // Of the last digit that is no zero: places behind it count up, behind the point down.
-                exponent = last < end ? end - last - 1 : end - last
-            }
-            bytes.append(UInt8(ascii: "e"))
-            bytes.append(contentsOf: String(exponent).utf8)
-            return true
+        }
+        guard text.count > start + (point < 0 ? 0 : 1) else { return false }
+        var exponent = 0
+        if first >= 0 {
+            if start == 1 { bytes.append(UInt8(ascii: "-")) }
+            for place in first...last where place != point { bytes.append(text[place]) }
+            let end = point < 0 ? text.count : point
+            // Of the last digit that is no zero: places behind it count up, behind the point down.
+            exponent = last < end ? end - last - 1 : end - last
+        }
+        bytes.append(UInt8(ascii: "e"))
+        if exponent < 0 { bytes.append(UInt8(ascii: "-")) }
+        let size = exponent.magnitude
+        if size < 10 {
+            bytes.append(UInt8(ascii: "0") + UInt8(size))
+        } else {
+            bytes.append(contentsOf: String(size).utf8)
+        }
+        return true
+    }
+
+    private static func isOrdered(_ members: [JSONMember]) -> Bool {
+        members.indices.dropFirst().allSatisfy {
+            ExactText(members[$0 - 1].name) < ExactText(members[$0].name)
         }
     }
 
     /// The places of the members by the bytes of their names; of a name that occurs twice that of the last, which is
     /// executed.
     private static func order(of members: [JSONMember]) -> [Int] {
-        let isOrdered = members.indices.dropFirst().allSatisfy {
-            ExactText(members[$0 - 1].name) < ExactText(members[$0].name)
-        }
-        if isOrdered { return Array(members.indices) }
+        if isOrdered(members) { return Array(members.indices) }
         let sorted = members.indices.sorted { left, right in
             let (one, other) = (ExactText(members[left].name), ExactText(members[right].name))
             return one == other ? left < right : one < other
@@ -154,9 +175,6 @@ package struct OperationDigest: ~Copyable {
 
     private mutating func firstBytes() -> Int64 {
         feed()
-        let number: UInt64 = digest.finish { raw in
-            raw.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        return Int64(bitPattern: number)
+        return Int64(bitPattern: digest.finishedNumber())
     }
 }

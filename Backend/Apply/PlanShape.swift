@@ -11,13 +11,15 @@ package final class PlanShape: Sendable {
         /// It must be the id of the operation.
         case id
         /// It is the owner's, who comes from the token.
-        case owner(UploadColumn)
+        indirect case owner(UploadColumn)
         /// It is written into the column at a place of `columns`; `parent` is the place among the table's parents.
         case value(Int, parent: Int?)
         /// It is left out: the server writes the column.
         case server
         /// No operation of the shape is accepted, unless a value of a member before it is refused first.
-        case refused(Refusal)
+        ///
+        /// Indirect, as the owner: steps are copied one by one, and those of values are small.
+        indirect case refused(Refusal)
     }
 
     /// The table.
@@ -108,11 +110,12 @@ package final class PlanShape: Sendable {
 
     /// Whether an operation has this shape, in the catalog that it was found in.
     func fits(_ operation: UploadOperation) -> Bool {
-        let members = kind == .delete ? [] : operation.data ?? []
-        guard kind == operation.kind, members.count == names.count,
-            ExactText(operation.table) == ExactText(table.name)
-        else { return false }
-        return zip(members, names).allSatisfy { ExactText($0.name) == ExactText($1) }
+        guard kind == operation.kind, ExactText(operation.table) == ExactText(table.name) else {
+            return false
+        }
+        guard kind != .delete, let members = operation.data else { return names.isEmpty }
+        guard members.count == names.count else { return false }
+        return names.indices.allSatisfy { ExactText(members[$0].name) == ExactText(names[$0]) }
     }
 
     /// Whether operations of both shapes can be done by one statement, whatever their ids are.
@@ -178,10 +181,15 @@ package final class PlanShapes: Sendable {
 
     /// Returns the shape of an operation.
     ///
-    /// - Parameter operation: the operation.
+    /// - Parameters:
+    ///   - operation: the operation.
+    ///   - former: the shape of an operation before it, found here, which is tried first.
     /// - Returns: its shape.
     /// - Throws: `Refusal` where its table, or its kind on the table, is not accepted.
-    package func shape(of operation: UploadOperation) throws(Refusal) -> PlanShape {
+    package func shape(
+        of operation: UploadOperation, like former: PlanShape? = nil
+    ) throws(Refusal) -> PlanShape {
+        if let former, former.fits(operation) { return former }
         let number = Self.number(of: operation)
         let known = state.withLock { state -> PlanShape? in
             if let shape = state.young[number] { return shape }

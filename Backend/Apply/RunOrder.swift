@@ -20,10 +20,20 @@ package enum RunOrder {
         return UploadRun.runs(of: operations, alone: alone)
     }
 
-    /// A row of the database.
+    /// A row of the database; its table by the place in a list.
     private struct Row: Hashable {
-        let table: ExactText
+        let table: Int
         let id: ExactText
+    }
+
+    /// Operations that are done together.
+    private struct Group {
+        /// The shape of the first of them.
+        let shape: PlanShape
+        /// The place of its table in a list.
+        let table: Int
+        /// Their places among all.
+        var places: [Int] = []
     }
 
     /// The operations by table and columns, those of each in the client's order; nil where another order may show.
@@ -31,37 +41,48 @@ package enum RunOrder {
     /// Groups stand in the order of their first operations. So where one of a single operation fails, nothing that the
     /// client did before it has failed.
     private static func groups(of operations: [PlannedOperation]) -> [UploadRun]? {
-        var groups: [[PlannedOperation]] = []
-        var places: [ObjectIdentifier: Int] = [:]
+        var groups: [Group] = []
+        var known: [ObjectIdentifier: Int] = [:]
+        var tables: [ExactText] = []
         var rows: Set<Row> = []
         rows.reserveCapacity(operations.count)
-        for operation in operations {
-            let shape = operation.shape
-            let place: Int
-            if let known = places[ObjectIdentifier(shape)] {
-                place = known
+        var last: (shape: PlanShape, group: Int)?
+        for place in operations.indices {
+            let shape = operations[place].shape
+            let group: Int
+            if let last, last.shape === shape {
+                group = last.group
+            } else if let found = known[ObjectIdentifier(shape)] {
+                group = found
             } else {
                 guard showsNoOrder(shape) else { return nil }
                 // A client may name the same columns in another order.
-                place = groups.firstIndex { $0[0].shape.joins(shape) } ?? groups.count
-                if place == groups.count {
+                group = groups.firstIndex { $0.shape.joins(shape) } ?? groups.count
+                if group == groups.count {
                     guard groups.count < limit else { return nil }
-                    groups.append([])
+                    let name = ExactText(shape.table.quoted)
+                    let table = tables.firstIndex(of: name) ?? tables.count
+                    if table == tables.count { tables.append(name) }
+                    groups.append(Group(shape: shape, table: table))
                 }
-                places[ObjectIdentifier(shape)] = place
+                known[ObjectIdentifier(shape)] = group
             }
+            last = (shape, group)
             // Which rows are the caller's is asked in front of a run.
-            guard operation.parents.isEmpty,
-                rows.insert(Row(table: ExactText(shape.table.quoted), id: ExactText(operation.id))).inserted
+            guard operations[place].parents.isEmpty,
+                rows.insert(Row(table: groups[group].table, id: ExactText(operations[place].id))).inserted
             else { return nil }
-            groups[place].append(operation)
+            groups[group].places.append(place)
         }
-        return groups.flatMap { runs(of: $0) }
+        // All that are in one group are it, and none is copied.
+        if groups.count == 1 { return runs(of: operations) }
+        return groups.flatMap { group in runs(of: group.places.map { operations[$0] }) }
     }
 
     /// The runs of a group, all about as long: a single operation behind thousands would stand in front of what the client
     /// did before it.
     private static func runs(of group: [PlannedOperation]) -> [UploadRun] {
+        guard group.count > UploadRun.limit else { return [UploadRun(operations: group)] }
         let count = (group.count + UploadRun.limit - 1) / UploadRun.limit
         let size = (group.count + count - 1) / count
         return stride(from: 0, to: group.count, by: size).map { start in

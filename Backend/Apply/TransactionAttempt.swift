@@ -170,9 +170,13 @@ struct TransactionAttempt {
     private var rest: [Int] { transaction.operations.indices.filter { answer.known[$0] == nil } }
 
     private func claim(_ indices: [Int]) -> LedgerClaim {
+        // All of them are mostly all that the transaction has.
+        let operations =
+            indices.count == transaction.operations.count
+            ? transaction.operations : indices.map { transaction.operations[$0] }
         var claim = LedgerClaim(
-            indices.map { transaction.operations[$0] }, txID: transaction.id, userID: context.subject,
-            clientID: clientID, attemptID: attemptID, confirmedOpID: confirmedOpID)
+            operations, txID: transaction.id, userID: context.subject, clientID: clientID,
+            attemptID: attemptID, confirmedOpID: confirmedOpID)
         claim.considered = considered
         return claim
     }
@@ -186,14 +190,18 @@ struct TransactionAttempt {
         let planner = UploadPlanner(shapes: tools.shapes(of: knowledge), subject: context.subject)
         knownNumber = knowledge.number
         tables = knowledge.tables
-        catalog = knowledge.tables.entries(of: rest.lazy.map { [transaction] in transaction.operations[$0] })
+        let rest = rest
+        catalog = knowledge.tables.entries(of: transaction.operations, at: rest)
         var plans: [PlannedOperation] = []
         plans.reserveCapacity(rest.count)
         var refused: [Int: Refusal] = [:]
+        var shape: PlanShape?
         for index in rest {
             do throws(Refusal) {
                 if let refusal = refusals[index] { throw refusal }
-                plans.append(try planner.plan(transaction.operations[index], at: index))
+                let planned = try planner.plan(transaction.operations[index], at: index, like: shape)
+                shape = planned.shape
+                plans.append(planned)
             } catch {
                 var refusal = error
                 if let event = await doubt(&refusal, knowledge) {

@@ -64,11 +64,28 @@ package struct UploadBody: Sendable {
         guard body.objectMembers != nil else { throw .invalidRequest("expected an object") }
         let lists =
             body["batch"].map { [$0] } ?? body["transactions"]?.arrayValue?.map { $0["crud"] ?? .null } ?? []
-        let refusals = lists.map(UploadBody.unknownOperations)
+        payloads = lists
+        do throws(WireError) {
+            // What was read to its end has operations of the three kinds alone.
+            request = try UploadRequest(json: body)
+            refusals = Array(repeating: [:], count: lists.count)
+        } catch {
+            refusals = lists.map(UploadBody.unknownOperations)
+            guard !refusals.allSatisfy(\.isEmpty) else { throw Problem(error) }
+            request = try UploadBody.request(body, refusals, lists)
+        }
+        if let client = request.clientID, client.utf8.count > 255 || client.utf8.contains(0) {
+            throw .invalidRequest("client_id: expected a text of at most 255 bytes")
+        }
+    }
+
+    /// The request with operations that are refused in their places.
+    private static func request(
+        _ body: JSON, _ refusals: [[Int: Refusal]], _ lists: [JSON]
+    ) throws(Problem) -> UploadRequest {
         var request: UploadRequest
-        do {
-            let known = refusals.allSatisfy(\.isEmpty) ? body : UploadBody.withKnownOperations(body)
-            request = try UploadRequest(json: known)
+        do throws(WireError) {
+            request = try UploadRequest(json: withKnownOperations(body))
         } catch {
             throw Problem(error)
         }
@@ -78,12 +95,7 @@ package struct UploadBody: Sendable {
                     lists[number].arrayValue?[index]["op"]?.stringValue
             }
         }
-        self.request = request
-        if let client = request.clientID, client.utf8.count > 255 || client.utf8.contains(0) {
-            throw .invalidRequest("client_id: expected a text of at most 255 bytes")
-        }
-        self.refusals = refusals
-        payloads = lists
+        return request
     }
 
     /// An operation of another kind must neither be swallowed nor block the queue behind it.

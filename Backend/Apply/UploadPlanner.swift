@@ -60,11 +60,14 @@ package struct UploadPlanner: Sendable {
     /// - Parameters:
     ///   - operation: the operation.
     ///   - index: its place in the transaction.
+    ///   - shape: that of an operation before it, planned here: most have the same.
     /// - Returns: the plan.
     /// - Throws: `Refusal`, naming the operation.
-    package func plan(_ operation: UploadOperation, at index: Int) throws(Refusal) -> PlannedOperation {
+    package func plan(
+        _ operation: UploadOperation, at index: Int, like shape: PlanShape? = nil
+    ) throws(Refusal) -> PlannedOperation {
         do {
-            return try looked(up: operation, index)
+            return try looked(up: operation, index, shape)
         } catch {
             var refusal = error
             refusal.index = index
@@ -74,8 +77,10 @@ package struct UploadPlanner: Sendable {
         }
     }
 
-    private func looked(up operation: UploadOperation, _ index: Int) throws(Refusal) -> PlannedOperation {
-        let shape = try shapes.shape(of: operation)
+    private func looked(
+        up operation: UploadOperation, _ index: Int, _ former: PlanShape?
+    ) throws(Refusal) -> PlannedOperation {
+        let shape = try shapes.shape(of: operation, like: former)
         guard (1...255).contains(operation.id.utf8.count) else {
             throw Refusal(code: "INVALID_DATA", message: "an id has 1 to 255 bytes")
         }
@@ -118,7 +123,7 @@ package struct UploadPlanner: Sendable {
                 let sent = try? convert(value, column).text  // nil: not even a value of the column's type
                 if sent.map(ExactText.init) != ExactText(try ownerValue(column)) { row.isAdjusted = true }
             case .value(let index, let parent):
-                let converted = try convert(value, shape.columns[index])
+                let converted = try convert(value, in: shape, index)
                 row.values.append(converted.text)
                 if let parent, let text = converted.text {
                     try name(parent, text, id, shape.table, &row)
@@ -172,6 +177,18 @@ package struct UploadPlanner: Sendable {
                 column: column.name)
         }
         return text
+    }
+
+    /// Converts the value of one of the columns that are set, which is not copied for it.
+    private func convert(
+        _ value: JSON, in shape: PlanShape, _ column: Int
+    ) throws(Refusal) -> ConvertedValue {
+        do {
+            return try ValueConversion.convert(
+                value, as: shape.columns[column].kind, options: shape.columns[column].options)
+        } catch {
+            throw Refusal(code: error.code, message: error.reason, column: shape.columns[column].name)
+        }
     }
 
     private func convert(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> ConvertedValue {

@@ -4,8 +4,9 @@ import PowerSyncWire
 /// The SQL of a run; every value is a parameter, every identifier is from the catalog (backend 2.2, 2.3,
 /// 2.10).
 ///
-/// All statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
-/// positions, from 1 (PATCH, DELETE).
+/// Statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
+/// positions, from 1 (PATCH, DELETE). A PUT of several into a table of which the plan knows that nothing keeps a row out but an
+/// error (`UploadTable.showsNoOrder`) returns nothing; it has touched as many as it has been given.
 package struct UploadSQL: Sendable, Equatable {
     /// The statement with its parameters; that of one row counts what it has returned, and no more.
     package let statement: PostgresStatement
@@ -30,10 +31,7 @@ package struct UploadSQL: Sendable, Equatable {
             values.append(first.id)
             for value in first.values { values.append(value) }
         } else {
-            values.appendArray(run.operations.map { $0.id as String? })
-            for column in shape.columns.indices {
-                values.appendArray(run.operations.map { $0.values[column] })
-            }
+            values.appendArrays(of: run.operations, columns: shape.columns.count)
         }
         if shape.isOwned { values.append(owner) }
         let text: String
@@ -45,6 +43,26 @@ package struct UploadSQL: Sendable, Equatable {
             text = shape.rowsText
         }
         statement = PostgresStatement(text, values, keepsRows: !isSingle, isKept: shape.isKept)
+    }
+}
+
+extension PostgresParameters {
+    /// Adds an array of the ids, and one for each column, in room that is made at once.
+    fileprivate mutating func appendArrays(of operations: [PlannedOperation], columns: Int) {
+        var bytes = 3 * (1 + columns)
+        for place in operations.indices {
+            bytes += Self.room(of: operations[place].id)
+            for column in 0..<columns { bytes += Self.room(of: operations[place].values[column]) }
+        }
+        reserve(bytes)
+        beginArray()
+        for place in operations.indices { appendElement(operations[place].id) }
+        endArray()
+        for column in 0..<columns {
+            beginArray()
+            for place in operations.indices { appendElement(operations[place].values[column]) }
+            endArray()
+        }
     }
 }
 
@@ -109,15 +127,19 @@ struct UploadWriter {
         let id = table.id.expression("u.k")
         let values = columns.indices.map { columns[$0].expression("u.c\($0)") }
         let names = (["k"] + columns.indices.map { "c\($0)" } + ["o"]).joined(separator: ", ")
-        let arrays = (1...columns.count + 1).map { "$\($0)::text[]" }.joined(separator: ", ")
+        // What is strict reads the ids once more, as texts.
+        let types = kind == .put ? ([table.id] + columns).map(\.arrayType) : []
+        let arrays = (0...columns.count).map { place in
+            "$\(place + 1)::\(types.isEmpty ? "text[]" : types[place])"
+        }.joined(separator: ", ")
         // That of several arrays is no function, and has no schema.
         let unnest = columns.isEmpty ? "pg_catalog.unnest" : "unnest"
         let source = "\(unnest)(\(arrays)) WITH ORDINALITY AS u(\(names))"
         let match = "t.\(table.id.quoted) = \(id)" + ownership()
         switch kind {
         case .put:
-            return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
-                + returnsID
+            let rows = "SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o"
+            return insert(rows) + (touchesAll ? "" : returnsID)
         case .patch:
             return returningPlaces(
                 "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)")
@@ -129,6 +151,10 @@ struct UploadWriter {
     private func returningPlaces(_ change: String) -> String {
         isStrict ? StrictProbe.refusing(change, table, ownership()) : change + " RETURNING u.o::text"
     }
+
+    /// Whether a PUT writes every row or fails: no trigger, rule or policy is there that could leave one out, which the digest
+    /// of the table tells, and none is left alone because it sets nothing.
+    private var touchesAll: Bool { table.showsNoOrder && !columns.isEmpty }
 
     private func selected(_ id: String, _ values: [String]) -> String {
         ([id] + values + missing.map { "e.\($0.quoted)" }).joined(separator: ", ")

@@ -15,18 +15,19 @@ package enum UploadStates {
         of operations: [UploadOperation], plans: [PlannedOperation], runs: [UploadRun],
         touched: [TouchedRows]
     ) -> [UploadResult.Operation] {
-        var states = operations.enumerated().map { index, operation in
+        var states = operations.indices.map { index in
             UploadResult.Operation(
-                index: index, opID: operation.opID, status: "noop", code: "NO_CHANGES")
+                index: index, opID: operations[index].opID, status: "noop", code: "NO_CHANGES")
         }
         for (run, touched) in zip(runs, touched) {
-            let hit = touched.names
-            for (position, plan) in run.operations.enumerated() {
+            let (hit, isAll) = (touched.names, touched == .all)
+            for position in run.operations.indices {
+                let plan = run.operations[position]
                 let isHit: Bool
                 if let hit {
                     isHit = hit.contains(ExactText(plan.kind == .put ? plan.id : String(position + 1)))
                 } else {
-                    isHit = touched == .all
+                    isHit = isAll
                 }
                 states[plan.index].status = isHit ? (plan.isAdjusted ? "adjusted" : "applied") : "noop"
                 states[plan.index].code = isHit ? nil : code(plan)

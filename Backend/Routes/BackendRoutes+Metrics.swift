@@ -55,12 +55,22 @@ extension BackendRoutes {
         for (transaction, result) in zip(request.transactions, results) {
             metrics.count(.transactions, [result.status.rawValue])
             if result.replayed { metrics.count(.replays) }
-            for state in result.operations where transaction.operations.indices.contains(state.index) {
-                let operation = transaction.operations[state.index]
+            // Neighbours mostly are the same work, which is counted together.
+            var (last, count): (Work?, Int) = (nil, 0)
+            for place in result.operations.indices {
+                let index = result.operations[place].index
+                guard transaction.operations.indices.contains(index) else { continue }
                 let work = Work(
-                    table: ExactText(operation.table), kind: operation.kind, status: state.status)
-                operations[work, default: 0] += 1
+                    table: ExactText(transaction.operations[index].table),
+                    kind: transaction.operations[index].kind, status: result.operations[place].status)
+                if let last, work != last {
+                    operations[last, default: 0] += count
+                    count = 0
+                }
+                last = work
+                count += 1
             }
+            if let last { operations[last, default: 0] += count }
             guard let failure = result.failure else { continue }
             let failed = failure.operationIndex.flatMap { index in
                 transaction.operations.indices.contains(index) ? transaction.operations[index] : nil

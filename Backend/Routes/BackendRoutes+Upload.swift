@@ -71,8 +71,7 @@ extension BackendRoutes {
         ]
         metadata["client.digest"] = upload.request.clientID.map { DeadLetterQuota.digest(of: $0) }
         let message = message(route, upload.request, results)
-        return Answer(
-            message.map { response.json.replacing("message", with: .string($0)) } ?? response.json, metadata)
+        return Answer(json: response.utf8(message: message), metadata)
     }
 
     /// What the demo backends say; nil is the ordinary text.
@@ -84,12 +83,5 @@ extension BackendRoutes {
             return nil
         }
         return "\(method) completed for \(operation.table)" + (method == "PATCH" ? "" : " \(operation.id)")
-    }
-}
-
-extension JSON {
-    /// Returns the object with another value for a member that it has.
-    fileprivate func replacing(_ name: String, with value: JSON) -> JSON {
-        .object((objectMembers ?? []).map { $0.name == name ? JSONMember(name, value) : $0 })
     }
 }

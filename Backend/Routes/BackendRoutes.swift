@@ -26,10 +26,12 @@ package struct BackendRoutes: Sendable {
             self.metadata = metadata
         }
 
-        init(_ json: JSON, _ metadata: [LogKey: String] = [:]) {
+        init(_ json: JSON, _ metadata: [LogKey: String] = [:]) { self.init(json: json.utf8, metadata) }
+
+        init(json bytes: [UInt8], _ metadata: [LogKey: String] = [:]) {
             response = HTTPResponse(
                 status: 200, fields: ["content-type": "application/json; charset=utf-8"],
-                body: .bytes(json.utf8))
+                body: .bytes(bytes))
             self.metadata = metadata
         }
     }

@@ -26,6 +26,15 @@ package struct UploadColumn: Sendable, Hashable {
 
     /// Returns the SQL that makes a value of this column of a text.
     package func expression(_ text: String) -> String { "\(text)::\(type)" }
+
+    /// What an array of such texts is read as: of a type whose values are checked before they are sent, and which reads a text
+    /// in an array as it does alone, as one of the type, which saves a text and a cast for each.
+    var arrayType: String { Self.arrayTypes.contains(type) ? type + "[]" : "text[]" }
+
+    /// Types that come with Postgres, as its catalog names them; a type of the team's own of such a name it names otherwise.
+    private static let arrayTypes: Set = [
+        "smallint", "integer", "bigint", "real", "double precision", "boolean", "uuid",
+    ]
 }
 
 /// A table that uploads may write: an entry of the table map with what the catalog says about it.

@@ -90,6 +90,26 @@ package struct DecimalText: Sendable, Hashable {
         return isPlain && digits > 0 || DecimalText(text) != nil
     }
 
+    /// Returns whether a text is digits with at most one point between them, behind a minus or none, and so few of them that
+    /// every reader of doubles reads a finite number.
+    package static func isShort(_ text: String) -> Bool {
+        guard (1...100).contains(text.utf8.count) else { return false }
+        let isShort = text.utf8.withContiguousStorageIfAvailable { bytes in
+            var (hasPoint, isBehindDigit) = (false, false)
+            for place in (bytes[0] == UInt8(ascii: "-") ? 1 : 0)..<bytes.count {
+                if isDigit(bytes[place]) {
+                    isBehindDigit = true
+                } else if bytes[place] == UInt8(ascii: "."), isBehindDigit, !hasPoint {
+                    (hasPoint, isBehindDigit) = (true, false)
+                } else {
+                    return false
+                }
+            }
+            return isBehindDigit
+        }
+        return isShort ?? false
+    }
+
     /// Returns `DecimalText(text)?.integer`, of a number without point and exponent as fast as it can be read.
     package static func integer(of text: String) -> Int64? {
         // Of longer ones only this type knows which are too long.

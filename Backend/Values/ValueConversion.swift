@@ -79,7 +79,9 @@ package enum ValueConversion {
 
     static func check(_ text: String) throws(ValueRefusal) {
         guard text.utf8.count <= textLimit else { throw .tooLong }
-        guard !text.utf8.contains(0) else { throw .nulCharacter }
+        // A view of a text asks for each byte where it lies; its buffer does not.
+        let hasNUL = text.utf8.withContiguousStorageIfAvailable { $0.contains(0) } ?? text.utf8.contains(0)
+        guard !hasNUL else { throw .nulCharacter }
     }
 
     private static func boolean(_ value: JSON) throws(ValueRefusal) -> String {
@@ -129,6 +131,7 @@ package enum ValueConversion {
 
     private static func real(_ value: JSON, _ options: ValueOptions) throws(ValueRefusal) -> String {
         guard let lexeme = lexeme(value) else { throw .invalid("a finite number") }
+        if DecimalText.isShort(lexeme) { return lexeme }
         if options.hasInfinity, let word = notFinite(lexeme) { return word }
         guard DecimalText.isNumber(lexeme), let double = Double(lexeme), double.isFinite else {
             throw .invalid("a finite number")

@@ -25,30 +25,7 @@ extension ConfigurationReader {
     }
 
     /// The text of a scalar with `!env` replaced; nil if the node is missing or null.
-    func text(_ node: YAMLNode?) throws(YAMLError) -> String? {
-        guard let node, !node.isNull else { return nil }
-        guard let text = node.string else { throw node.error("a text is expected here") }
-        guard let tag = node.tag else { return text }
-        guard tag == "!env" else { throw node.error("the tag \(tag) is not known") }
-        // `!env PS_PORT::number`
-        let mark = text.firstRange(of: "::")
-        let variable = mark.map { String(text[..<$0.lowerBound]) } ?? text
-        guard variable.hasPrefix("PS_") else {
-            throw node.error("variables must begin with PS_: \(variable)")
-        }
-        guard let value = inputs.environment[variable] else { throw node.error("\(variable) is not set") }
-        switch mark.map({ String(text[$0.upperBound...]) }) {
-        case nil: break
-        case "number"?:
-            guard Double(value)?.isFinite == true else { throw node.error("\(variable) is no number") }
-        case "boolean"?:
-            guard value == "true" || value == "false" else {
-                throw node.error("\(variable) is neither true nor false")
-            }
-        case let kind?: throw node.error("'\(kind)' is no kind of a variable: number or boolean")
-        }
-        return value
-    }
+    func text(_ node: YAMLNode?) throws(YAMLError) -> String? { try node?.text(inputs.environment) }
 
     func number(_ node: YAMLNode?, in range: ClosedRange<Int>) throws(YAMLError) -> Int? {
         guard let node, let text = try text(node) else { return nil }
@@ -85,5 +62,33 @@ extension ConfigurationReader {
             }
         }
         return ranges
+    }
+}
+
+extension YAMLNode {
+    /// The text of a scalar with `!env` replaced; nil if it is null.
+    func text(_ environment: [String: String]) throws(YAMLError) -> String? {
+        guard !isNull else { return nil }
+        guard let text = string else { throw error("a text is expected here") }
+        guard let tag else { return text }
+        guard tag == "!env" else { throw error("the tag \(tag) is not known") }
+        // `!env PS_PORT::number`
+        let mark = text.firstRange(of: "::")
+        let variable = mark.map { String(text[..<$0.lowerBound]) } ?? text
+        guard variable.hasPrefix("PS_") else {
+            throw error("variables must begin with PS_: \(variable)")
+        }
+        guard let value = environment[variable] else { throw error("\(variable) is not set") }
+        switch mark.map({ String(text[$0.upperBound...]) }) {
+        case nil: break
+        case "number"?:
+            guard Double(value)?.isFinite == true else { throw error("\(variable) is no number") }
+        case "boolean"?:
+            guard value == "true" || value == "false" else {
+                throw error("\(variable) is neither true nor false")
+            }
+        case let kind?: throw error("'\(kind)' is no kind of a variable: number or boolean")
+        }
+        return value
     }
 }

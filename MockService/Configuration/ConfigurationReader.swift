@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncPostgresSource
 import PowerSyncSyncRules
+import PowerSyncSystem
 import PowerSyncWire
 import PowerSyncYAML
 
@@ -22,8 +23,8 @@ package struct ConfigurationReader {
     package struct Inputs: Sendable {
         /// The environment.
         package let environment: [String: String]
-        /// Reads a file by its path as it is written in the configuration.
-        package let readFile: @Sendable (String) throws -> String
+        /// Reads a file by its path; one in the configuration begins in the folder of that.
+        package let readFile: @Sendable (String) throws(SystemError) -> String
         /// Where the state goes if neither file nor environment say so; nil if there is no place for it.
         package let statePath: @Sendable () -> String?
         /// The file of the authorities that the system trusts; nil if there is none.
@@ -31,7 +32,8 @@ package struct ConfigurationReader {
 
         /// Makes inputs.
         package init(
-            environment: [String: String], readFile: @escaping @Sendable (String) throws -> String,
+            environment: [String: String],
+            readFile: @escaping @Sendable (String) throws(SystemError) -> String,
             statePath: @escaping @Sendable () -> String? = { nil },
             systemAuthorities: @escaping @Sendable () -> String? = { nil }
         ) {
@@ -61,20 +63,20 @@ package struct ConfigurationReader {
             guard let root = try YAMLNode.parse(text), root.pairs != nil else {
                 throw YAMLError("the configuration must be a map", line: 1, column: 1)
             }
-            return try reader.settings(root)
+            return try reader.settings(root, of: text)
         } catch {
-            throw ConfigurationError("\(name): \(error)")
+            throw ConfigurationError("\(name):\(error.line):\(error.column): \(error.message)")
         }
     }
 
-    private func settings(_ root: YAMLNode) throws(YAMLError) -> ServiceSettings {
+    private func settings(_ root: YAMLNode, of yaml: String) throws(YAMLError) -> ServiceSettings {
         let connection = try connection(root)
-        let (syncConfig, syncConfigName) = try syncConfig(root)
+        let syncConfig = try syncConfig(root, of: yaml)
         let (statePath, notes) = try statePath(root)
         let (source, named) = try SourceReader(reader: self).source(connection)
         var service = MockServiceConfiguration(
-            source: source, statePath: statePath, syncConfig: syncConfig)
-        service.syncConfigName = syncConfigName
+            source: source, statePath: statePath, syncConfig: syncConfig.text)
+        service.syncConfig = syncConfig
         try readReplication(connection, into: &service)
         if let host = try text(root["host"]) { service.host = host }
         if let port = try number(root["port"], in: 0...65_535) { service.port = port }
@@ -255,28 +257,16 @@ package struct ConfigurationReader {
         return (path, ["the storage of type \(type) is not used; the state is kept in \(path)"])
     }
 
-    private func syncConfig(_ root: YAMLNode) throws(YAMLError) -> (text: String, name: String) {
+    private func syncConfig(_ root: YAMLNode, of yaml: String) throws(YAMLError) -> SyncConfigText {
         // The second is the name of former days.
         for name in ["POWERSYNC_SYNC_CONFIG_B64", "POWERSYNC_SYNC_RULES_B64"] {
             guard let encoded = inputs.environment[name], !encoded.isEmpty else { continue }
             guard let text = Base64Text.decode(encoded) else {
                 throw YAMLError("\(name) is no base64 of a text", line: 1, column: 1)
             }
-            return (text, name)
+            return SyncConfigText(file: name, text: text)
         }
-        guard let node = root["sync_config"] ?? root["sync_rules"] else {
-            throw root.error("'sync_config' is missing: its 'path' or 'content'")
-        }
-        if let path = try text(node["path"]) {
-            do {
-                return (try inputs.readFile(path), path)
-            } catch {
-                throw (node["path"] ?? node).error("the sync config '\(path)' cannot be read: \(error)")
-            }
-        }
-        guard let content = try text(node["content"]) else {
-            throw node.error("'path' or 'content' is missing")
-        }
-        return (content, "sync_config.content")
+        return try SyncConfigText.read(
+            root, of: yaml, named: self.name, environment: inputs.environment, readFile: inputs.readFile)
     }
 }

@@ -31,10 +31,8 @@ package struct MockServiceConfiguration: Sendable {
     package var metricsPort: Int?
     /// How the probes can be asked.
     package var probes = ProbeSettings()
-    /// The YAML text of the sync configuration.
-    package var syncConfig: String
-    /// What the sync configuration is called in messages: its path, if it has one.
-    package var syncConfigName = "sync config"
+    /// The sync configuration, with the file that its places are of.
+    package var syncConfig: SyncConfigText
     /// Keys that are known beforehand.
     package var keys: [JSONWebKey] = []
     /// Addresses of further keys.
@@ -77,7 +75,7 @@ package struct MockServiceConfiguration: Sendable {
     package init(source: SourceDatabase, statePath: String, syncConfig: String) {
         self.source = source
         self.statePath = statePath
-        self.syncConfig = syncConfig
+        self.syncConfig = SyncConfigText(file: "sync config", text: syncConfig)
     }
 
     /// Whether there is a key, or an address of keys, beside those of a Supabase project.

@@ -37,9 +37,9 @@ package struct PostgresParameters: Sendable, Hashable {
             offsets.append(nil)
             return
         }
-        let start = bytes.count
+        offsets.append(bytes.count)
         bytes.append(contentsOf: text.utf8)
-        end(start)
+        end()
     }
 
     /// Adds a one-dimensional array, for a parameter that is cast to some `type[]`.
@@ -48,33 +48,59 @@ package struct PostgresParameters: Sendable, Hashable {
     ///
     /// - Parameter elements: Its elements; nil is NULL.
     package mutating func appendArray(_ elements: [String?]) {
-        let start = bytes.count
-        reserve(elements.reduce(3) { $0 + 3 + ($1?.utf8.count ?? 4) })
-        appendArrayLiteral(elements, to: &bytes)
-        end(start)
+        reserve(elements.reduce(3) { $0 + Self.room(of: $1) })
+        beginArray()
+        for element in elements { appendElement(element) }
+        endArray()
     }
+
+    /// Begins a one-dimensional array, whose elements follow one by one: nobody has to collect them for it.
+    package mutating func beginArray() {
+        offsets.append(bytes.count)
+        bytes.append(UInt8(ascii: "{"))
+    }
+
+    /// Adds an element to the array that was begun; nil is NULL.
+    package mutating func appendElement(_ element: String?) {
+        // No element ends in this.
+        if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+        appendArrayElement(element, to: &bytes)
+    }
+
+    /// Ends the array that was begun.
+    package mutating func endArray() {
+        bytes.append(UInt8(ascii: "}"))
+        end()
+    }
+
+    /// How many bytes an element of an array takes if nothing in it must be escaped.
+    package static func room(of element: String?) -> Int { 3 + (element?.utf8.count ?? 4) }
 
     /// Adds a one-dimensional array of whole numbers.
     package mutating func appendArray(_ numbers: [Int64]) {
-        let start = bytes.count
+        offsets.append(bytes.count)
         bytes.append(UInt8(ascii: "{"))
         for (index, number) in numbers.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
             Self.append(number, to: &bytes)
         }
         bytes.append(UInt8(ascii: "}"))
-        end(start)
+        end()
     }
 
-    /// Ends a text that began at a place.
-    private mutating func end(_ start: Int) {
-        if bytes[start...].contains(0) { hasNUL = true }
+    /// Ends the text that began last.
+    private mutating func end() {
+        let start = (offsets.last ?? nil) ?? 0
+        if bytes.withUnsafeBytes({ hasByte(0, in: UnsafeRawBufferPointer(rebasing: $0[start...])) }) {
+            hasNUL = true
+        }
         bytes.append(0)
-        offsets.append(start)
     }
 
     /// Makes room for further bytes, for so many more that many small parameters do not have all moved each time.
-    private mutating func reserve(_ count: Int) {
+    ///
+    /// - Parameter count: How many bytes.
+    package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if needed > bytes.capacity { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }

@@ -39,4 +39,41 @@ package enum FileBytes {
         if failure != 0 { throw SystemError(.file, "cannot read \(name)", errno: failure) }
         return bytes
     }
+
+    /// Reads a whole file of text.
+    ///
+    /// - Parameter path: The file.
+    /// - Returns: Its text.
+    /// - Throws: `SystemError` with `file`; without an error number for what is no UTF-8.
+    package static func text(ofFile path: String) throws(SystemError) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError(.file, "cannot read \(path)", errno: errno) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = Self.readOn(descriptor, &buffer)
+            guard count != 0 else { break }
+            guard count > 0 else { throw SystemError(.file, "cannot read \(path)", errno: errno) }
+            bytes += buffer[..<count]
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw SystemError(.file, "\(path) is not a text in UTF-8")
+        }
+        return text
+    }
+
+    /// The call of the system, which a method of this type hides by its name; a signal does not end it.
+    private static func readOn(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
+        while true {
+            #if canImport(Darwin)
+                let count = Darwin.read(descriptor, &buffer, buffer.count)
+            #elseif canImport(Musl)
+                let count = Musl.read(descriptor, &buffer, buffer.count)
+            #else
+                let count = Glibc.read(descriptor, &buffer, buffer.count)
+            #endif
+            if count >= 0 || errno != EINTR { return count }
+        }
+    }
 }

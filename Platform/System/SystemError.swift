@@ -55,6 +55,12 @@ package struct SystemError: Error, CustomStringConvertible {
         errno == 0 ? message : "\(message): \(Self.text(of: errno))"
     }
 
+    /// The system's own words alone; the message where it has no error number.
+    package var reason: String { errno == 0 ? message : Self.text(of: errno) }
+
+    /// Whether it is about a file, or a folder on the way to it, that is not there.
+    package var isMissingFile: Bool { errno == ENOENT }
+
     /// Returns the system's words for an error number.
     package static func text(of errno: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)

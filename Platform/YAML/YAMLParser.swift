@@ -167,8 +167,17 @@ struct EventParser {
             ? min(Int(parser.pointee.problem_offset), text.bytes.count)
             : text.offset(ofScalar: Int(parser.pointee.problem_mark.index))
         return YAMLError(
-            problem + context + place, line: mark.line, column: mark.column, offset: offset,
-            contextOffset: keyOffset(problem, before: offset))
+            problem + context + place + hint(problem, at: offset), line: mark.line, column: mark.column,
+            offset: offset, contextOffset: keyOffset(problem, before: offset))
+    }
+
+    /// What helps: YAML escapes a character as a whole, where JSON's escapes may be two halves of one.
+    private func hint(_ problem: String, at offset: Int) -> String {
+        guard problem == "found invalid Unicode character escape code", offset > 0,
+            text.bytes[offset - 1] == UInt8(ascii: "u")
+        else { return "" }
+        return "; write the character itself in place of two escapes \\u "
+            + "(Python: json.dumps with ensure_ascii=False)"
     }
 
     /// Where the key begins that a problem is about, if that is on an earlier line.

@@ -22,7 +22,8 @@ enum ConformanceCommand {
               powersync-stack conformance core Tests/Fixtures/core
               powersync-stack conformance service --expect-missing Tests/Fixtures/service/missing.txt \
             Tests/Fixtures/service
-              powersync-stack conformance language Tests/Fixtures/language/expressions.jsonl
+              powersync-stack conformance language --expect-differences Tests/Fixtures/language/missing.txt \
+            Tests/Fixtures/language/configurations.jsonl
               powersync-stack conformance tokens Tests/Fixtures/tokens/tokens.jsonl
             """,
         subcommands: [core, service, language, tokens])

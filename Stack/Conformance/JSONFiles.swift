@@ -30,6 +30,15 @@ enum JSONFiles {
         return files.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
+    /// Whether a path leads to something.
+    static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    /// Whether a path leads to a folder.
+    static func isFolder(_ path: String) -> Bool {
+        var isFolder = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
+    }
+
     private static func collect(_ folder: String, into files: inout [String]) throws(StackError) {
         let names: [String]
         do {

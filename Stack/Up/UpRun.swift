@@ -1,3 +1,5 @@
+import PowerSyncMockService
+import PowerSyncSyncRules
 import PowerSyncSystem
 import PowerSyncWire
 import PowerSyncYAML
@@ -46,7 +48,7 @@ package enum UpRun {
         ready: (String) -> Void
     ) async throws {
         let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
-        let syncConfig = try options.syncConfig.map { path throws(StackError) in try yaml(path) }
+        let syncConfig = try options.syncConfig.map { path throws(StackError) in try usable(path) }
         let tables = try options.tables.map { path throws(StackError) in try yaml(path) }
         let data: DataFolder? =
             if let path = options.data { try await DataFolder(path, warn: warn) } else { nil }
@@ -92,6 +94,18 @@ package enum UpRun {
                 JSONMember("service", .string(try await stack.url(.service))),
             ]).text)
         try await stack.watch()
+    }
+
+    /// Checks a sync config before anything starts, since the service, which would refuse it, starts last.
+    ///
+    /// Returns its absolute path.
+    private static func usable(_ path: String) throws(StackError) -> String {
+        let check = ConfigurationCheck(SyncConfigText(file: path, text: try TextFile.read(path)))
+        guard check.config.plan != nil else {
+            let lines = [check.summary, check.report(.text)].compactMap { $0 }
+            throw StackError(.file, lines.joined(separator: "\n"))
+        }
+        return TextFile.absolutePath(path)
     }
 
     /// Checks that a file is YAML, so that a mistake is told with file and line before anything starts.

@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncSyncRules
 import PowerSyncWire
 
@@ -17,7 +18,7 @@ struct ConfigurationCheck: Sendable {
     static let fatalStatus: Int32 = 2
 
     /// The text.
-    let checked: CheckedConfiguration
+    let checked: SyncConfigText
     /// What it was compiled to.
     let config: CompiledConfig
     /// The tables that it was compiled with; nil if they are not known.
@@ -26,11 +27,11 @@ struct ConfigurationCheck: Sendable {
     let diagnostics: [PlacedDiagnostic]
 
     /// Takes what was compiled.
-    init(_ checked: CheckedConfiguration, _ config: CompiledConfig, schema: SourceSchema? = nil) {
+    init(_ checked: SyncConfigText, _ config: CompiledConfig, schema: SourceSchema? = nil) {
         self.checked = checked
         self.config = config
         self.schema = schema
-        diagnostics = PlacedDiagnostic.all(of: config, in: checked.source, through: checked.map)
+        diagnostics = checked.diagnostics(of: config)
     }
 
     /// Compiles a configuration.
@@ -38,7 +39,7 @@ struct ConfigurationCheck: Sendable {
     /// - Parameters:
     ///   - checked: The text.
     ///   - schema: The tables that there are; nil if that is not known.
-    init(_ checked: CheckedConfiguration, schema: SourceSchema? = nil) {
+    init(_ checked: SyncConfigText, schema: SourceSchema? = nil) {
         self.init(checked, SyncConfig.compile(checked.text, schema: schema), schema: schema)
     }
 

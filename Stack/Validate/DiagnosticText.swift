@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncSyncRules
 import PowerSyncTerminal
 
@@ -18,7 +19,7 @@ struct DiagnosticText {
         var blank: String { text == "\t" ? text : String(repeating: " ", count: width) }
     }
 
-    private let checked: CheckedConfiguration
+    private let checked: SyncConfigText
     private let width: DisplayWidth
 
     /// Makes the lines of a configuration.
@@ -26,7 +27,7 @@ struct DiagnosticText {
     /// - Parameters:
     ///   - checked: The configuration.
     ///   - width: How many columns characters take.
-    init(_ checked: CheckedConfiguration, width: DisplayWidth = DisplayWidth()) {
+    init(_ checked: SyncConfigText, width: DisplayWidth = DisplayWidth()) {
         self.checked = checked
         self.width = width
     }

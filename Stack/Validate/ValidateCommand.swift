@@ -1,4 +1,5 @@
 import PowerSyncCommandLine
+import PowerSyncMockService
 import PowerSyncSyncRules
 import PowerSyncSystem
 
@@ -64,7 +65,7 @@ enum ValidateCommand {
     static func check(_ path: String, _ source: SchemaSource?) async throws -> ConfigurationCheck? {
         do {
             let environment = ProcessInfo.processInfo.environment
-            let checked = try CheckedConfiguration.read(path, environment: environment)
+            let checked = try SyncConfigText.read(path, environment: environment)
             guard let source else { return ConfigurationCheck(checked) }
             if case .file = source { PartEnvironment.forgetPostgresVariables() }
             let schema = try await Session.run(until: StopSignal.stream()) { session in

@@ -18,7 +18,23 @@ struct DecimalTextTests {
             let text = Self.text(&random)
             #expect(DecimalText.integer(of: text) == DecimalText(text)?.integer, "\(text)")
             #expect(DecimalText.isNumber(text) == (DecimalText(text) != nil), "\(text)")
+            if DecimalText.isShort(text) {
+                #expect(DecimalText(text) != nil && Double(text)?.isFinite == true, "\(text)")
+            }
         }
+    }
+
+    @Test(arguments: ["0", "-0", "7", "1.5", "-007.500", String(repeating: "9", count: 100)])
+    func numbersOfFewDigitsNeedNoDouble(text: String) {
+        #expect(DecimalText.isShort(text))
+    }
+
+    @Test(arguments: [
+        "", "-", ".", "-.", ".5", "5.", "-.5", "1.2.3", "1e3", "+1", " 1", "1 ", "--1", "NaN", "\u{661}",
+        String(repeating: "9", count: 101),
+    ])
+    func allOthersAreReadTheLongWay(text: String) {
+        #expect(!DecimalText.isShort(text))
     }
 
     @Test(arguments: [

@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -47,6 +48,32 @@ struct LedgerTests {
             #expect(mixed.json["results"]?.arrayValue?[0]["replayed"]?.boolValue == false)
             #expect(try await backend.query("SELECT id FROM lists") == [["r4"]])
             #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "1")
+        }
+    }
+
+    /// A plan from when the ledger was small is kept until statistics come, and must not read all of it at each upload.
+    @Test func aKeptPlanReadsItByItsIndex() async throws {
+        try await TestBackend.with(schema: Self.schema) { backend in
+            let connection = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            let opening = "SELECT psb.open('{}', 'u1', '{}', '{}', '{}', 'c', 10000, 10000, 0, NULL)"
+            // A table that is known to be empty is read as a whole: nothing is cheaper.
+            try await connection.query("VACUUM psb.ledger")
+            for _ in 1...10 { try await connection.query(opening) }
+            try await connection.query(
+                """
+                INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, op_ids, op_hashes,
+                        hashing, verdict)
+                    SELECT 'u1', 'c', n, n, 0, ARRAY[n], ARRAY[n], 2, 1 FROM generate_series(1, 5000) AS n
+                """)
+            try await connection.script("BEGIN; \(opening)")
+            let scans = try await connection.query(
+                """
+                SELECT seq_scan::text, idx_tup_fetch::text FROM pg_stat_xact_user_tables
+                    WHERE relid = 'psb.ledger'::regclass
+                """)
+            #expect(scans[0, 0] == "0")
+            #expect(scans[0, 1] == "0")
+            await connection.close()
         }
     }
 

@@ -114,7 +114,8 @@ struct OperationDigestTests {
             let numbers = [
                 "0", "-0", "1", "10", "100", "-120", "1.0", "10e-1", "0.10", "1e3", "-1.50E+2", "00", "007",
                 "9223372036854775808", String(repeating: "9", count: 400), String(repeating: "9", count: 401),
-                "1e999", "-",
+                "1e999", "-", "1.5", "-0.05", "100.001", "5.", ".5", "-.", "1000000000000", "0.0000000000012",
+                "1.2.3", "-12300",
             ]
             return .number(random.pick(numbers))
         case 2, 3: return .string(random.pick(["", "a", "\"\\", "é", "e\u{301}", "\n", "7"]))

@@ -66,6 +66,15 @@ struct PlanShapeTests {
                 let former = FormerPlanner(tables: tables, subject: subject)
                 try await forEachSeed(120) { random in
                     let planner = UploadPlanner(shapes: shared, subject: subject)
+                    var last: PlanShape?
+                    func following(_ operation: UploadOperation, _ index: Int) -> Result<FormerPlan, Refusal>
+                    {
+                        Self.said(operation) {
+                            let plan = try planner.plan($0, at: index, like: last)
+                            last = plan.shape
+                            return FormerPlan(plan)
+                        }
+                    }
                     for index in 0..<8 {
                         let operation = Self.operation(&random)
                         let now = Self.said(operation) { FormerPlan(try planner.plan($0, at: index)) }
@@ -74,6 +83,13 @@ struct PlanShapeTests {
                         let fresh = UploadPlanner(tables: tables, subject: subject)
                         let alone = Self.said(operation) { FormerPlan(try fresh.plan($0, at: index)) }
                         #expect(now == alone, "\(operation.json.text)")
+                        #expect(following(operation, index) == now, "\(operation.json.text)")
+                        // Another row of the same shape, mostly.
+                        var twin = operation
+                        twin.data = operation.data?.map { JSONMember($0.name, Self.value(&random, "b")) }
+                        if random.once(in: 4) { twin.data?.append(JSONMember("name", .null)) }
+                        let ofTwin = Self.said(twin) { try former.plan($0, at: index) }
+                        #expect(following(twin, index) == ofTwin, "\(twin.json.text)")
                     }
                 }
             }

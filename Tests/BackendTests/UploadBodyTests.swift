@@ -25,6 +25,15 @@ struct UploadBodyTests {
             #"{"v":1,"transactions":[{"crud":[{"op_id":2,"op":"DELETE","table":"t","id":"a"},"#
                 + #"{"op_id":2,"op":"DELETE","table":"t","id":"a"}]}]}"#, 400, "ORDER_VIOLATION"
         ),
+        // Beside an operation that would be refused alone.
+        (
+            #"{"batch":[{"op":"UPSERT","table":"t","id":"a"},{"op":"PUT","table":"t"}]}"#, 400,
+            "INVALID_REQUEST"
+        ),
+        (
+            #"{"v":1,"transactions":[{"crud":[{"op_id":2,"op":"UPSERT","table":"t","id":"a"},"#
+                + #"{"op_id":1,"op":"DELETE","table":"t","id":"a"}]}]}"#, 400, "ORDER_VIOLATION"
+        ),
     ])
     func aBodyThatIsNoUploadIsRefusedWhole(text: String, status: Int, code: String) {
         let problem = thrown { try body(text) } as? Problem

@@ -332,10 +332,33 @@ struct UploadPlannerTests {
         #expect(
             sql.text == """
                 INSERT INTO "public"."lists" AS t ("id", "n") SELECT u.k::text, u.c0::integer FROM \
-                unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(k, c0, o) ORDER BY u.o ON CONFLICT ("id") DO UPDATE \
+                unnest($1::text[], $2::integer[]) WITH ORDINALITY AS u(k, c0, o) ORDER BY u.o ON CONFLICT ("id") DO UPDATE \
                 SET "n" = excluded."n" RETURNING t."id"::text
                 """)
         #expect(sql.parameters == [#"{"a","b"}"#, #"{"1",NULL}"#])
+    }
+
+    /// Where nothing but an error keeps a row out, the ids of all need not come back.
+    @Test func severalRowsReturnNothingWhereAllAreTouched() throws {
+        var catalog = Build.catalog
+        for name in catalog.tables.keys { catalog.tables[name]?.showsNoOrder = true }
+        for (yaml, data, returns) in [
+            ("tables: { lists: }\n", #"{"n":1,"body":{},"at":"2025-01-01"}"#, false),
+            ("tables: { lists: { owner: owner_id } }\n", #"{"name":"x"}"#, false),
+            ("tables: { lists: }\n", "{}", true),
+        ] {
+            let tables = try UploadTables(
+                map: TableMap(yaml: yaml, source: "map.yaml"), source: "map.yaml", catalog: catalog)
+            let planner = UploadPlanner(tables: tables, subject: subject)
+            let operations = try ["a", "b"].map { try Build.operation(.put, "lists", $0, data) }
+            let runs = RunOrder.runs(of: try plans(operations, planner), alone: [])
+            try #require(runs.count == 1)
+            let sql = UploadSQL(runs[0], owner: try planner.owner(of: runs[0].operations[0].table))
+            #expect(sql.text.contains("RETURNING") == returns, "\(sql.text)")
+            let single = UploadSQL(
+                UploadRun(runs[0].operations[0]), owner: try planner.owner(of: runs[0].operations[0].table))
+            #expect(single.text.contains("RETURNING"))
+        }
     }
 
     /// Of the row that is there, locked as the upsert would lock it.
@@ -356,7 +379,7 @@ struct UploadPlannerTests {
         #expect(
             rows.text == """
                 INSERT INTO "app"."things" AS t ("thing_id", "rank", "title") SELECT u.k::uuid, e."rank", e."title" FROM \
-                pg_catalog.unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
+                pg_catalog.unnest($1::uuid[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
                 "app"."things" AS r WHERE r."thing_id" = u.k::uuid FOR NO KEY UPDATE) AS e ON true ORDER BY u.o ON CONFLICT \
                 ("thing_id") DO NOTHING RETURNING t."thing_id"::text
                 """)
@@ -401,6 +424,13 @@ struct UploadPlannerTests {
             #expect(!sql.text.contains("setseed"), "a row of another is missing")
             #expect(sql.parameters.last == subject)
         }
+        // Of other types than these the texts of values are read one by one, as in a statement of one row.
+        let types = #"$1::text[], $2::text[], $3::text[], $4::integer[], $5::uuid[])"#
+        let data = #"{"at":"2025-01-01","body":{},"n":1}"#
+        let rows = try sql((0..<2).map { try Build.operation(.put, "lists", "a\($0)", data) }, yaml)
+        #expect(rows.text.contains("FROM unnest(\(types)"), "\(rows.text)")
+        let changes = try sql((0..<2).map { try Build.operation(.patch, "lists", "a\($0)", data) }, yaml)
+        #expect(!changes.text.contains("integer[]"))
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
         #expect(many.text.contains("USING pg_catalog.unnest($1::text[])"))
         #expect(many.parameters == [#"{"a0","a1","a2"}"#, subject])

@@ -61,4 +61,15 @@ struct KeptDigestTests {
         let next = sha256.finish { Array($0) }
         #expect(next == Digest.sha256([4]))
     }
+
+    @Test func theNumberIsThatOfTheFirstEightBytes() {
+        var digest = KeptDigest(.sha256)
+        for length in [0, 1, 55, 56, 63, 64, 65, 1_000] {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            digest.update(bytes)
+            let number = digest.finishedNumber()
+            let expected = Digest.sha256(bytes).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            #expect(number == expected)
+        }
+    }
 }

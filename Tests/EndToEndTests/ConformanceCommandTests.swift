@@ -252,8 +252,21 @@ struct ConformanceCommandTests {
         #expect(one.status == 0 && one.output == "1 passed, 0 failed\n")
         let missing = folder.path + "/missing.txt"
         try Data("jobs 2 whatever\n".utf8).write(to: URL(filePath: missing))
-        let listed = try await run(["language", "--expect-missing", missing, path])
+        let listed = try await run(["language", "--expect-differences", missing, path])
         #expect(listed.status == 0 && listed.output == "1 differ and are listed\n1 passed, 0 failed\n")
+        try Data("jobs 1-2 whatever\n".utf8).write(to: URL(filePath: missing))
+        let stale = try await run(["language", "--expect-differences", missing, path])
+        #expect(
+            stale.status == 1 && stale.output.contains("job 1 is listed (whatever), but equal: strike it off")
+        )
+        try Data("jobs\n".utf8).write(to: URL(filePath: missing))
+        let broken = try await run(["language", "--expect-differences", missing, path])
+        #expect(broken.status == 1 && broken.error.hasPrefix("error: \(missing):1: a line is"))
+        let absent = try await run(["language", folder.path + "/none/jobs.jsonl"])
+        #expect(
+            absent.status == 1 && absent.error.hasPrefix("error: cannot read \(folder.path)/none/jobs.jsonl"))
+        let place = try await run(["language", folder.path])
+        #expect(place.status == 1 && place.error.hasPrefix("error: \(folder.path) is a folder; name a file"))
         let none = try await run(["language"])
         #expect(none.status == 64 && none.error.hasPrefix("error: FILE is missing"))
         let other = try await run(["language", "--only", "x", path])

@@ -193,8 +193,19 @@ struct UpTests {
                 EndToEnd.executable, ["up", "--sync-config", folder + "/bad.yaml"],
                 timeout: TestOptions.deadline)
             #expect(result.status == .exited(1))
-            #expect(result.error.contains("bad.yaml: line "), "\(result.error)")
+            #expect(result.error.contains("/bad.yaml:4:1: error: "), "\(result.error)")
             #expect(result.output.isEmpty)
+            // What the language refuses is told as early, with its line and a mark.
+            try "config: {edition: 3}\nstreams:\n  a: {query: SELECT * FROM t LIMIT 1}\n".write(
+                toFile: folder + "/bad.yaml", atomically: true, encoding: .utf8)
+            let refused = try await ChildProcess.run(
+                EndToEnd.executable,
+                ["up", "--sync-config", folder + "/bad.yaml", "--data", folder + "/kept"],
+                timeout: TestOptions.deadline)
+            #expect(refused.status == .exited(1) && refused.output.isEmpty)
+            #expect(
+                refused.error.contains("/bad.yaml:3:36: error: LIMIT is not supported"), "\(refused.error)")
+            #expect(!FileManager.default.fileExists(atPath: folder + "/kept"))
         }
     }
 

@@ -139,8 +139,7 @@ struct CompatibilityFlagTests {
         for version in [2, 3] {
             let config = compiled(version)
             let plan = try #require(config.plan)
-            #expect(plan.storageVersion == version && plan.options == plain.options)
-            #expect(plan.sources == plain.sources && plan.streams == plain.streams)
+            #expect(plan == plain)
             #expect(config.diagnostics.all.map(\.name) == (version == 3 ? [.storageVersionUnstable] : []))
         }
         for version in [1, 4] {

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncMockService
@@ -8,8 +9,6 @@ import Testing
 
 /// Service 8.
 struct ConfigurationReaderTests {
-    struct NoFile: Error {}
-
     private func read(_ text: String, _ environment: [String: String] = [:]) throws(ConfigurationError)
         -> ServiceSettings
     {
@@ -17,8 +16,10 @@ struct ConfigurationReaderTests {
             text, name: "powersync.yaml",
             inputs: .init(
                 environment: environment,
-                readFile: { path in
-                    guard path == "sync.yaml" else { throw NoFile() }
+                readFile: { path throws(SystemError) in
+                    guard path == "sync.yaml" else {
+                        throw SystemError(.file, "cannot read \(path)", errno: ENOENT)
+                    }
                     return "streams: {}"
                 },
                 statePath: { environment["HOME"].map { "\($0)/powersync.state.sqlite" } },
@@ -54,8 +55,8 @@ struct ConfigurationReaderTests {
         #expect(service.source.uri == "postgresql://u@h/d")
         #expect(service.source.parameters == ["sslmode": "disable"])
         #expect(service.port == 4000 && service.host == "127.0.0.1")
-        #expect(service.statePath == "state.db" && service.syncConfig == "streams: {}")
-        #expect(service.syncConfigName == "sync.yaml")
+        #expect(service.statePath == "state.db" && service.syncConfig.text == "streams: {}")
+        #expect(service.syncConfig.file == "sync.yaml")
         #expect(service.audience == ["powersync-dev"])
         #expect(service.jwksURIs == ["http://localhost:1/keys", "https://example.com/keys"])
         #expect(service.keys.map(\.kid) == ["test-key"])
@@ -75,7 +76,7 @@ struct ConfigurationReaderTests {
         ).service
         #expect(service.source.uri == "postgresql://a%20b:p%2Fw@db:5433/d")
         #expect(service.source.parameters == ["sslmode": "verify-full"])
-        #expect(service.port == 8080 && service.host == "0.0.0.0" && service.syncConfig == "x")
+        #expect(service.port == 8080 && service.host == "0.0.0.0" && service.syncConfig.text == "x")
     }
 
     /// The minimal configuration with other keys of the connection.
@@ -145,7 +146,7 @@ struct ConfigurationReaderTests {
             ("database: e", "'database' says otherwise than the 'uri' beside it"),
         ] {
             let refusal = refusal(Self.connection("\(uri), \(key)"))
-            #expect(refusal.hasPrefix("powersync.yaml: line 3, column "), "\(key)")
+            #expect(refusal.hasPrefix("powersync.yaml:3:"), "\(key)")
             #expect(refusal.hasSuffix(expected), "\(refusal)")
         }
         // The environment may name the port.
@@ -161,7 +162,7 @@ struct ConfigurationReaderTests {
             let refusal = refusal(Self.minimal, ["PS_DATA_URI": uri])
             #expect(
                 refusal.hasPrefix(
-                    "powersync.yaml: line 3, column 32: [PSYNC_S1109] the connection URI is malformed"))
+                    "powersync.yaml:3:32: [PSYNC_S1109] the connection URI is malformed"))
             #expect(!refusal.contains("secret"))
         }
         for (keys, code) in [
@@ -328,7 +329,7 @@ struct ConfigurationReaderTests {
     func whatIsOfAnotherKindIsRefusedWithItsPlace(_ line: String, _ expected: String) {
         let refusal = refusal(
             "\(Self.minimal)\n\(line)", ["PS_DATA_URI": "host=h dbname=d", "PS_NAME": "somebody"])
-        #expect(refusal.hasPrefix("powersync.yaml: line 6, column "))
+        #expect(refusal.hasPrefix("powersync.yaml:6:"))
         #expect(refusal.hasSuffix(expected), "\(refusal)")
     }
 
@@ -388,10 +389,10 @@ struct ConfigurationReaderTests {
         let other = #expect(throws: ConfigurationError.self) {
             try read(real.replacing("{ type: postgresql, uri: \"", with: "{ type: paper, uri: \""))
         }
-        #expect(other?.description.contains("line 4, column 18: 'paper' is no storage") == true)
+        #expect(other?.description.contains("4:18: 'paper' is no storage") == true)
         for (storage, expected) in [
-            ("{ path: s.db }", "line 4, column 10: 'storage' needs a 'type'"),
-            ("s.db", "line 4, column 10: keys with values are expected here"),
+            ("{ path: s.db }", "4:10: 'storage' needs a 'type'"),
+            ("s.db", "4:10: keys with values are expected here"),
         ] {
             let text = Self.minimal.replacing("{ type: sqlite, path: state.db }", with: storage)
             #expect(refusal(text, ["PS_DATA_URI": "host=h dbname=d", "HOME": "/data"]).contains(expected))
@@ -425,7 +426,7 @@ struct ConfigurationReaderTests {
             ("reject_ip_range: [local]", "'reject_ip_range' is no key of a connection"),
         ] {
             let error = #expect(throws: ConfigurationError.self) { try read(connection(keys)) }
-            #expect(error?.description.hasPrefix("powersync.yaml: line 3, column ") == true)
+            #expect(error?.description.hasPrefix("powersync.yaml:3:") == true)
             #expect(error?.description.hasSuffix(expected) == true, "\(error?.description ?? "")")
         }
         let auth = #expect(throws: ConfigurationError.self) {
@@ -436,12 +437,12 @@ struct ConfigurationReaderTests {
 
     @Test func theEnvironmentsSyncConfigWins() throws {
         let environment = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
-        #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
+        #expect(try read(Self.minimal, environment).service.syncConfig.text == "hello")
         // A variable that is empty says nothing, as compose files leave them.
         let empty = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_CONFIG_B64": ""]
-        #expect(try read(Self.minimal, empty).service.syncConfig == "streams: {}")
+        #expect(try read(Self.minimal, empty).service.syncConfig.text == "streams: {}")
         let former = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_RULES_B64": "aGVsbG8="]
-        #expect(try read(Self.minimal, former).service.syncConfig == "hello")
+        #expect(try read(Self.minimal, former).service.syncConfig.text == "hello")
     }
 
     @Test func tokensOfTheAdminRoutesMayStandInTheEnvironment() throws {
@@ -456,48 +457,48 @@ struct ConfigurationReaderTests {
     }
 
     private static let wrong: [(String, String)] = [
-        ("x", "line 1, column 1: the configuration must be a map"),
+        ("x", "1:1: the configuration must be a map"),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a, '']}",
-            "line 6, column 19: a token of 'api.tokens' is a text without spaces, and not empty"
+            "6:19: a token of 'api.tokens' is a text without spaces, and not empty"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: [a b]}",
-            "line 6, column 16: a token of 'api.tokens' is a text without spaces, and not empty"
+            "6:16: a token of 'api.tokens' is a text without spaces, and not empty"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\napi: {tokens: admin}",
-            "line 6, column 15: a list is expected here"
+            "6:15: a list is expected here"
         ),
-        ("a: 1", "line 1, column 1: 'replication.connections' needs one connection"),
-        (minimal, "line 3, column 32: PS_DATA_URI is not set"),
+        ("a: 1", "1:1: 'replication.connections' needs one connection"),
+        (minimal, "3:32: PS_DATA_URI is not set"),
         (
             minimal.replacing("!env PS_DATA_URI", with: "!env DATA_URI"),
-            "line 3, column 32: variables must begin with PS_: DATA_URI"
+            "3:32: variables must begin with PS_: DATA_URI"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d").replacing(
                 "type: sqlite", with: "type: postgresql"),
-            "line 4, column 10: there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write storage: {type: sqlite, path: FILE}"
+            "4:10: there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write storage: {type: sqlite, path: FILE}"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d").replacing(
                 "sync.yaml", with: "other.yaml"),
-            "line 5, column 22: the sync config 'other.yaml' cannot be read: NoFile()"
+            "5:22: the sync config 'other.yaml' is not there"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d")
                 + "\nclient_auth: {supabase: true}",
-            "line 6, column 25: the host of the source is not db.PROJECT.supabase.co, so that it is not known where the keys are: 'supabase_jwt_secret' or 'jwks_uri' is missing"
+            "6:25: the host of the source is not db.PROJECT.supabase.co, so that it is not known where the keys are: 'supabase_jwt_secret' or 'jwks_uri' is missing"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\nport: high",
-            "line 6, column 7: a number from 0 to 65535 is expected here"
+            "6:7: a number from 0 to 65535 is expected here"
         ),
         (
             minimal.replacing(
                 "uri: !env PS_DATA_URI", with: "uri: host=h dbname=d, slot_name_prefix: No-Slot"),
-            "line 3, column 67: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
+            "3:67: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
         ),
     ]
 
@@ -507,7 +508,7 @@ struct ConfigurationReaderTests {
             _ = try read(text)
             Issue.record("accepted")
         } catch {
-            #expect(error.description == "powersync.yaml: \(expected)")
+            #expect(error.description == "powersync.yaml:\(expected)")
         }
     }
 }

@@ -355,10 +355,10 @@ struct EditionServiceTests {
             await service.stop()
             let error = await #expect(throws: SyncConfigError.self) { try await service.start(wrong) }
             #expect(
-                error?.lines(named: "sync.yaml") == [
-                    "sync.yaml:3:40: error: LIMIT is not supported",
-                    "sync.yaml:5:5: error: Unknown key 'querry'.",
-                    "sync.yaml:6:22: error: Unknown function",
+                error?.lines == [
+                    "sync config:3:40: error: LIMIT is not supported",
+                    "sync config:5:5: error: Unknown key 'querry'. Did you mean 'query'?",
+                    "sync config:6:22: error: Unknown function",
                 ])
             #expect(service.port == 0)
             await service.stop()

@@ -53,6 +53,30 @@ struct MockServiceCommandTests {
         }
     }
 
+    /// The first line begins with the place, too, which editors read; that of a text in the file is in the file.
+    @Test func mistakesOfASyncConfigAreToldInTheFile() async throws {
+        let folder = try TemporaryDirectory(prefix: "command-")
+        defer { folder.remove() }
+        let file = folder.path + "/inl.yaml"
+        try """
+        replication: { connections: [{ type: postgresql, uri: 'host=127.0.0.1 dbname=d', sslmode: disable }] }
+        storage: { type: sqlite, path: state.db }
+        sync_config:
+          content: |
+            config: {edition: 3}
+            streams:
+              a: {query: SELECT * FROM tasks LIMIT 1}
+        """.write(toFile: file, atomically: true, encoding: .utf8)
+        let result = await #expect(
+            processExitsWith: .success, observing: [\.standardErrorContent]
+        ) { [file = file as String] in
+            #expect(await MockServiceCommandTests.status("-c", file) == 150)
+        }
+        let told = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(
+            told.split(separator: "\n").contains("\(file):7:44: error: LIMIT is not supported"), "\(told)")
+    }
+
     /// In a process of its own, because a command takes the signals of its process.
     @Test func aConfigurationThatCannotBeUsedEndsWith150() async {
         await #expect(processExitsWith: .success) {

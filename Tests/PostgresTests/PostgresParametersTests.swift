@@ -41,9 +41,26 @@ struct PostgresParametersTests {
             var parameters = PostgresParameters(["in front"])
             parameters.appendArray(elements)
             parameters.append("behind")
-            #expect(
-                Self.bytes(parameters.texts) == Self.bytes(["in front", arrayLiteral(elements), "behind"]))
+            let spelled = Self.spelled(elements)
+            #expect(Self.bytes(parameters.texts) == Self.bytes(["in front", spelled, "behind"]))
+            #expect(Self.bytes([arrayLiteral(elements)]) == Self.bytes([spelled]))
+            var oneByOne = PostgresParameters(["in front"])
+            oneByOne.beginArray()
+            for element in elements { oneByOne.appendElement(element) }
+            oneByOne.endArray()
+            oneByOne.append("behind")
+            #expect(oneByOne == parameters)
         }
+    }
+
+    /// An array as Postgres reads it, character by character.
+    private static func spelled(_ elements: [String?]) -> String {
+        let texts = elements.map { element -> String in
+            guard let element else { return "NULL" }
+            let inner = element.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }
+            return "\"" + inner.joined() + "\""
+        }
+        return "{" + texts.joined(separator: ",") + "}"
     }
 
     @Test func numbersHaveTheirDigits() {
@@ -98,7 +115,11 @@ struct SentParametersTests {
         let connection = try await TestPostgres.connection(poller)
         var inArray = PostgresParameters()
         inArray.appendArray(["a", "b\0c"] as [String?])
-        for values in [PostgresParameters(["x\0y"]), PostgresParameters(["x", "\0"]), inArray] {
+        // Eight bytes are looked at together.
+        let anywhere = (0..<17).map {
+            PostgresParameters([String(repeating: "x", count: $0) + "\0yyy", "z"])
+        }
+        for values in [PostgresParameters(["x\0y"]), PostgresParameters(["x", "\0"]), inArray] + anywhere {
             let error = await #expect(throws: PostgresError.self) {
                 _ = try await connection.pipeline([PostgresStatement("SELECT $1::text", values)])
             }

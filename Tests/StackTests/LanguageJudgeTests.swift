@@ -128,12 +128,36 @@ struct LanguageJudgeTests {
         #expect(chosen.suffix(2) == ["1 passed, 0 failed", "true"])
         let shown = try judge([job(), wrong]) { $0.only = NumberRanges("7") }
         #expect(shown.contains("    | a: 1") && shown.suffix(2) == ["0 passed, 1 failed", "false"])
-        let missing = try MissingJobs(parsing: "# remark\njobs 2,6-8 no doubles yet\n")
+        let missing = try MissingJobs(parsing: "# remark\njobs 7 no doubles yet\n")
         let listed = try judge([job(), wrong]) { $0.missing = missing }
         #expect(listed.suffix(3) == ["1 differ and are listed", "1 passed, 0 failed", "true"])
+        // What is listed and differs has been compared.
+        let alone = try judge([job(), wrong]) {
+            $0.missing = missing; $0.only = NumberRanges("7")
+        }
+        #expect(alone.suffix(3) == ["1 differ and are listed", "0 passed, 0 failed", "true"])
         #expect(throws: StackError.self) { try judge([job()]) { $0.only = NumberRanges("9") } }
         #expect(throws: StackError.self) { try judge(["{}"]) }
         #expect(throws: StackError.self) { try judge([job().replacing(#""world":0"#, with: #""world":1"#)]) }
+    }
+
+    @Test func aListThatIsStaleFails() throws {
+        let wrong = job(Self.result.replacing(#""r":1.0"#, with: #""r":2.5"#), id: 7)
+        let equal = try MissingJobs(parsing: "jobs 1,7 why\n")
+        let stale = try judge([job(), wrong]) { $0.missing = equal }
+        #expect(stale.contains("jobs.jsonl: job 1 is listed (why), but equal: strike it off"), "\(stale)")
+        #expect(stale.suffix(2) == ["0 passed, 1 failed", "false"])
+        let chosen = try judge([job(), wrong]) {
+            $0.missing = equal; $0.only = NumberRanges("1")
+        }
+        #expect(chosen.suffix(2) == ["1 passed, 0 failed", "true"])
+        let unknown = try MissingJobs(parsing: "jobs 7-9 why\n")
+        let absent = try judge([job(), wrong]) { $0.missing = unknown }
+        #expect(absent.contains("jobs.jsonl: there is no job 8, which is listed: strike it off"), "\(absent)")
+        #expect(absent.last == "false")
+        let other = try MissingJobs(parsing: "other 7 why\n", named: "list.txt")
+        let error = #expect(throws: StackError.self) { try judge([job()]) { $0.missing = other } }
+        #expect(error?.message == "list.txt: there is no file other, which is listed: strike it off")
     }
 
     @Test func listsOfJobsHaveAFormOfTheirOwn() throws {

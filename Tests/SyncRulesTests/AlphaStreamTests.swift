@@ -57,6 +57,19 @@ struct AlphaStreamTests {
         #expect(try both.places("docs", ["team": .integer(1)]).isEmpty)
     }
 
+    /// Whoever has no team gets no rows that are of no team, though these have a bucket of their own.
+    @Test(arguments: ["team", "team::text", "upper(team)"])
+    func aNullThatASubSelectFindsNamesNoBucket(_ column: String) throws {
+        let rig = try AlphaRig(
+            "SELECT id FROM docs WHERE team IN (SELECT \(column) FROM users WHERE id = auth.user_id())")
+        func user(_ team: ScalarValue) -> AlphaRig.Row {
+            (table: "users", columns: ["id": ScalarValue(text: "u"), "team": team])
+        }
+        #expect(try rig.places("docs", ["team": .null]) == ["stream|0[null]"])
+        #expect(try rig.buckets([user(.null)]).isEmpty)
+        #expect(try rig.buckets([user(.null), user(ScalarValue(text: "T"))]) == [#"stream|0["T"]"#])
+    }
+
     @Test func aRowWhoseArrayIsNoneHasAnError() throws {
         let rig = try AlphaRig("SELECT * FROM docs WHERE auth.user_id() IN readers")
         #expect(

@@ -111,6 +111,39 @@ struct CompiledRequestTests {
         #expect(found == (name.map { ["s|0\($0) 3 0"] } ?? []))
     }
 
+    /// Two accounts must not become one: 9007199254740992 is the double that is nearest to 9007199254740993.
+    @Test(
+        arguments: ["9007199254740993", "-9007199254740993", "9223372036854775807", "18446744073709551617"])
+    func anIntegerThatNoDoubleEqualsStaysItself(_ number: String) throws {
+        let token = #"{"sub":\#(number),"account":\#(number),"list":[\#(number)],"in":{"acc":\#(number)}}"#
+        for value in [
+            "= auth.parameter('account')", "= auth.parameter('$.in.acc')", "= auth.user_id()",
+            "= auth.parameters() ->> 'account'", "IN auth.parameter('list')",
+            "IN (SELECT value FROM json_each(auth.parameter('list')))",
+        ] {
+            let found = try lines(
+                try plan(query: "SELECT id FROM t WHERE i \(value)"), token: token, [try subscription("s")])
+            #expect(found == ["s|0[\(number)] 3 0"], "\(value)")
+        }
+        let definition = """
+            bucket_definitions:
+              b: {parameters: "SELECT request.jwt() ->> 'account' AS i", data: ["SELECT id FROM t WHERE i = bucket.i"]}
+            """
+        #expect(try lines(try plan(definition), token: token) == ["b[\(number)] 3 default"])
+    }
+
+    /// Numbers that are doubles are as recorded, however large.
+    @Test(arguments: [
+        ("9007199254740994", "9007199254740994"), ("1180591620717411303424", "1180591620717411303424"),
+        ("9007199254740993.0", "9007199254740992"), ("1e3", "1000"),
+    ])
+    func aNumberThatADoubleHoldsIsTheDouble(_ claim: String, _ name: String) throws {
+        let found = try lines(
+            try plan(query: "SELECT id FROM t WHERE i = auth.parameter('n')"), token: "{\"n\":\(claim)}",
+            [try subscription("s")])
+        #expect(found == ["s|0[\(name)] 3 0"])
+    }
+
     /// What must be one value must be so byte by byte, as in Postgres.
     @Test func valuesThatAreOnlySpelledAlikeDoNotAgree() throws {
         let plan = try plan(

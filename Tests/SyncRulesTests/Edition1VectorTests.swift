@@ -1,4 +1,5 @@
 import PowerSyncSyncRules
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 

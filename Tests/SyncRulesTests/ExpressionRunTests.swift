@@ -193,6 +193,32 @@ struct ExpressionRunTests {
         #expect(throws: EvaluationError.self) { try length(JSONReader.depth + 1) }
     }
 
+    /// JavaScript takes half of a surrogate pair in JSON, and so does SQLite.
+    @Test(arguments: [#"\ud83d"#, #"\ude00"#])
+    func halfACharacterInJSONTakesNoRowOut(_ half: String) throws {
+        let json = Expression.literal(ScalarValue(text: #"{"name":"x\#(half)","a":1}"#))
+        var sqlite = CompatibilityOptions(edition: 3)
+        sqlite.engine = .sqlite
+        for run in [self.run, ExpressionRun(options: sqlite)] {
+            for (name, expected) in [
+                ("a", ScalarValue.integer(1)), ("name", ScalarValue(text: "x\u{FFFD}")),
+            ] {
+                let member = Expression.member(json, .literal(ScalarValue(text: name)), .value)
+                let found = try run.value(of: member, in: RowExpressions.Row())
+                #expect(found == expected)
+            }
+        }
+    }
+
+    @Test func anErrorSaysWhetherItIsAboutAPath() {
+        let cases: [(String, String, EvaluationError.Kind)] = [("{}", "a", .path), ("{", "$.a", .other)]
+        for (json, path, kind) in cases {
+            let arguments = [json, path].map { Expression.literal(ScalarValue(text: $0)) }
+            let error = #expect(throws: EvaluationError.self) { try value(.call(.jsonExtract, arguments)) }
+            #expect(error?.kind == kind)
+        }
+    }
+
     @Test func functionsHaveTheirEditions() {
         #expect(Function.allCases.filter { !$0.signature.editions.contains(3) } == [.jsonValid])
         #expect(Function.allCases.filter { $0.signature.isSQLiteOnly } == [.substr])

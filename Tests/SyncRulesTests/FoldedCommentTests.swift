@@ -23,6 +23,10 @@ struct FoldedCommentTests {
         "SELECT * FROM lists -- é\n      WHERE owner_id = auth.user_id()",
         "\"SELECT * FROM lists -- \\\"all\\\"\n      WHERE owner_id = auth.user_id()\"",
         "'SELECT * FROM lists -- it''s all\n      WHERE owner_id = auth.user_id()'",
+        // A quoted text may go on where its line begins.
+        "\"SELECT * FROM lists -- all\nWHERE owner_id = auth.user_id()\"",
+        "\"SELECT * FROM lists -- all\r\nWHERE owner_id = auth.user_id()\"",
+        "'SELECT * FROM lists --\nWHERE owner_id = auth.user_id()'",
     ])
     func whatACommentTakesInIsTold(_ query: String) throws {
         let said = said(query).filter { $0.hasPrefix("hidden-by-comment") }
@@ -42,6 +46,16 @@ struct FoldedCommentTests {
         "SELECT * FROM lists -- all of them",
     ])
     func whatIsNoPartOfACommentIsNot(_ query: String) { #expect(said(query).isEmpty) }
+
+    @Test(arguments: ["\"", "'", ""])
+    func aFlowMapGoesOnWhereALineBegins(_ quote: String) {
+        let query = "SELECT * FROM lists -- all\nWHERE owner_id = auth.user_id()"
+        let yaml = "{config: {edition: 3},\nstreams: {s: {query: \(quote)\(query)\(quote)}}}\n"
+        #expect(
+            said(yaml: yaml).filter { $0.hasPrefix("hidden-by-comment") } == [
+                "hidden-by-comment: WHERE owner_id = auth.user_id()"
+            ])
+    }
 
     @Test func olderEditionsAreWarnedToo() {
         let yaml =

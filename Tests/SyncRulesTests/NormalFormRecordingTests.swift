@@ -7,8 +7,8 @@ import Testing
 struct NormalFormRecordingTests {
     /// What is told of conditions, but for where clients choose values.
     private static let names: [DiagnosticName] = [
-        .mixesRowRequest, .mixesRequestRow, .mixesRowRow, .requestTablePartitioned, .unrelatedFilter,
-        .unassociatedFilter, .tooManyTerms, .tooManyBucketsDefined,
+        .mixesRowRequest, .mixesRequestRow, .mixesRowRow, .requestTablePartitioned, .unassociatedFilter,
+        .tooManyTerms, .tooManyBucketsDefined,
     ]
     /// What leaves queries out of a document.
     private static let unread: [DiagnosticName] = [

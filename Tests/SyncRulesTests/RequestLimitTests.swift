@@ -175,4 +175,65 @@ struct RequestLimitTests {
         #expect(error?.message == "Too many parameter queries (limit of 4000)")
         #expect(many.asked.isEmpty)
     }
+
+    // MARK: Work
+
+    private static let tooMuchWork = "Too much work for parameter queries (limit of 100000 bytes)"
+
+    private func subscriptions(_ count: Int, _ parameter: JSON) -> [StreamSubscription] {
+        (0..<count).map { _ in
+            StreamSubscription(stream: "s0", parameters: .object([JSONMember("p", parameter)]))
+        }
+    }
+
+    /// A small request has many subscriptions that look for one value each in a long list.
+    @Test func aListThatManySubscriptionsLookIntoIsReadOnce() throws {
+        let gate = Expression.contains(list: .connection("list"), .subscription("p"))
+        let plan = SyncPlan.of([[Querier(source: 0, gates: [gate])]], isDefault: false)
+        // 20,000 bytes; 200 times that are four million.
+        let connection = #"{"list":\#(list(4_000))}"#
+        for (value, reasons) in [(3_999, 200), (4_000, 0)] {
+            var rig = try RequestRig(
+                plan, connection: connection, subscriptions: subscriptions(200, .number(String(value))),
+                limits: RequestLimits(work: 200_000))
+            #expect(try rig.resolve().buckets.map(\.reasons.count).reduce(0, +) == reasons)
+        }
+    }
+
+    /// All queriers of all subscriptions have one limit of what they look at, whether or not anything comes of it.
+    @Test func whatSubscriptionsLookAtHasALimit() throws {
+        let gate = Expression.overlaps(.connection("list"), .subscription("p"))
+        let elements = Stage.elements(.connection("one"), filters: [gate])
+        let lookup = Stage.lookup(0, keys: [[.auth("sub")]], filters: [gate])
+        for querier in [
+            Querier(source: 0, gates: [gate]), Querier(source: 0, stages: [elements]),
+            Querier(source: 0, stages: [elements, elements, lookup]),
+        ] {
+            func message(_ count: Int) throws -> String? {
+                var rig = try RequestRig(
+                    .of([[querier]], isDefault: false), connection: #"{"list":\#(list(1_000)),"one":[1]}"#,
+                    subscriptions: subscriptions(count, .array([.number("-1")])),
+                    limits: RequestLimits(work: 100_000))
+                return refusal(&rig)?.message
+            }
+            #expect(try message(2) == nil)
+            #expect(try message(100) == Self.tooMuchWork)
+        }
+    }
+
+    /// A row that is found costs a look at a long value, each.
+    @Test func whatRowsAreComparedWithHasALimit() throws {
+        let filter = Expression.overlaps(.connection("list"), .output(0))
+        let stage = Stage.lookup(0, keys: [[.auth("sub")]], filters: [filter])
+        let plan = SyncPlan.of([[Querier(source: 0, stages: [stage])]])
+        var rig = try RequestRig(
+            plan, connection: #"{"list":\#(list(1_000))}"#, limits: RequestLimits(work: 100_000))
+        let row = [ScalarValue(text: "[-1]")]
+        rig.rows = [.of(0, "u1"): Array(repeating: row, count: 10)]
+        // What one evaluation has cost is none of the next one's.
+        for _ in 0..<20 { #expect(try rig.resolve().buckets.isEmpty) }
+        rig.rows = [.of(0, "u1"): Array(repeating: row, count: 100)]
+        let error = refusal(&rig)
+        #expect(error?.message == Self.tooMuchWork)
+    }
 }

@@ -324,6 +324,46 @@ struct ResolverTests {
         }
     }
 
+    /// Each is compared with all columns there are.
+    @Test func onlyTheFirstUnknownNamesAreComparedWithAllOthers() throws {
+        let count = SyntaxLimits.suggestions + 1
+        let columns = (0..<count).map { "nam AS n\($0)" }.joined(separator: ", ")
+        let messages = try resolve("SELECT id, \(columns) FROM lists", schema: Self.schema).messages
+        let helped = "Column not found. Did you mean name?"
+        #expect(messages == Array(repeating: helped, count: count - 1) + ["Column not found."])
+        // The stream's common table expressions count with its query.
+        let inner = try resolve(
+            "SELECT lists.id, lists.nam FROM lists, c",
+            with: [("c", "SELECT id, \(columns) FROM lists AS l")], schema: Self.schema
+        ).messages.filter { $0.hasPrefix("Column not found") }
+        #expect(inner.count == count + 1 && inner.suffix(2) == ["Column not found.", "Column not found."])
+    }
+
+    /// Queries, and what no source of theirs has.
+    private static let namedSchemas: [(String, [String])] = [
+        (
+            "SELECT x.id FROM tenant.docs x, public.docs "
+                + "WHERE tenant.docs.owner = auth.user_id() AND x.id = docs.id",
+            ["tenant.docs.owner"]
+        ),
+        ("SELECT id FROM \"public\".docs WHERE other.docs.owner = auth.user_id()", ["other.docs.owner"]),
+        ("SELECT other.docs.* FROM docs", ["other.docs.*"]),
+        ("SELECT id FROM docs WHERE public.docs.owner = auth.user_id()", []),
+        ("SELECT id FROM tenant.docs WHERE tenant.docs.owner = auth.user_id()", []),
+        ("SELECT id FROM \"default.public\".docs WHERE public.docs.owner = auth.user_id()", []),
+    ]
+
+    @Test(arguments: namedSchemas)
+    func theSchemaBeforeATableIsThatOfASource(_ sql: String, _ unknown: [String]) throws {
+        let outcome = try resolve(sql)
+        let said = outcome.said.filter { $0.hasPrefix("unknown-source") }
+        #expect(said == unknown.map { "unknown-source: \($0)" })
+        if let name = unknown.first?.split(separator: ".").first {
+            let message = "Table '\(name).docs' has not been added in a FROM clause here."
+            #expect(outcome.messages.contains(message))
+        }
+    }
+
     @Test func aCommonTableHidesATable() throws {
         let outcome = try resolve(
             "SELECT * FROM lists", with: [("lists", "SELECT id FROM a.todos")], schema: Self.schema)

@@ -88,6 +88,23 @@ import Testing
     }
 
     @Test(arguments: [
+        ("\\ud83d", "\u{FFFD}"), ("\\ude00", "\u{FFFD}"), ("\\ud83dx", "\u{FFFD}x"),
+        ("\\ud83d\\u0041", "\u{FFFD}A"), ("\\ud83d\\ud83d\\ude00", "\u{FFFD}😀"), ("\\ud83d\\n", "\u{FFFD}\n"),
+        ("\\ude00\\ud83d", "\u{FFFD}\u{FFFD}"), ("\\ud83d\\ude00", "😀"),
+    ])
+    func halvesOfCharactersAreReplacedOnlyIfAsked(spelled: String, meant: String) throws {
+        let limits = JSONLimits(replacesHalfCharacters: true)
+        for before in 0..<10 {
+            let start = String(repeating: "a", count: before)
+            let text = try JSON.parse("\"\(start)\(spelled)\"", limits: limits)
+            #expect(text == .string(start + meant))
+        }
+        for broken in ["\\ud83d\\u12", "\\ud83d\\", "\\ud83d\\x"] {
+            #expect(throws: WireError.self) { try JSON.parse("\"\(broken)\"", limits: limits) }
+        }
+    }
+
+    @Test(arguments: [
         ("0", 0), ("-0", 0), ("7", 7), ("-7", -7), ("999999999999999999", 999_999_999_999_999_999),
         ("9223372036854775807", Int64.max), ("-9223372036854775808", Int64.min), ("3.0", 3), ("-1e3", -1000),
     ])

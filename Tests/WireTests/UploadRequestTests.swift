@@ -1,7 +1,9 @@
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@Suite struct UploadRequestTests {
+@Suite(.namesSeed)
+struct UploadRequestTests {
     private func request(_ text: String) throws -> UploadRequest { try UploadRequest(json: JSON.parse(text)) }
 
     @Test func readsTheThreeDialects() throws {
@@ -44,6 +46,77 @@ import Testing
                     ])
             ])
         #expect(try request(full.json.text) == full)
+    }
+
+    // MARK: What counts of the members of an operation
+
+    /// Members in one passage are those that are found by asking for each name.
+    @Test func theLastOfANameAndTheFirstAliasCount() async throws {
+        let names = [
+            "op", "table", "type", "id", "op_id", "clientId", "client_id", "data", "opData", "op_data", "old",
+            "previousValues", "previous_values", "metadata", "OP", "Data", "", "\u{e9}",
+        ]
+        let values: [JSON] = [
+            .null, .string("PUT"), .string("DELETE"), .string("UPSERT"), .string("t"), .string("7"),
+            .number("8"), .number("1e1"), .object([]), .object([JSONMember("id", .string("x"))]),
+            .object([JSONMember("id", .null), JSONMember("id", .number("9"))]), .array([]), .bool(true),
+        ]
+        var (read, refused) = (0, 0)
+        try await forEachSeed(3_000) { random in
+            var members = [
+                JSONMember("op", .string("PUT")), JSONMember("table", .string("t")),
+                JSONMember("id", .string("a")),
+            ].filter { _ in !random.once(in: 8) }
+            for _ in 0..<random.below(7) {
+                let member = JSONMember(random.pick(names), random.pick(values))
+                members.insert(member, at: random.below(members.count + 1))
+            }
+            let json = JSON.object(members)
+            let expected = Self.asked(json)
+            do throws(WireError) {
+                let operation = try UploadOperation(json: json, path: "p")
+                #expect(Reading.operation(operation) == expected, "\(json.text)")
+                read += 1
+            } catch {
+                let path = String(error.message.prefix { $0 != ":" })
+                #expect(Reading.refused(path) == expected, "\(json.text)")
+                refused += 1
+            }
+        }
+        #expect(read > 0 && refused > 0 || TestOptions.number("POWERSYNC_SEED", standard: -1) >= 0)
+    }
+
+    private enum Reading: Equatable {
+        case operation(UploadOperation)
+        case refused(String)
+    }
+
+    /// The reading of backend 1.3, name by name.
+    private static func asked(_ json: JSON) -> Reading {
+        func first(_ names: String...) -> JSON? {
+            names.lazy.compactMap { json[$0] }.first { !$0.isNull }
+        }
+        func idText(_ value: JSON) -> String? {
+            if case .number(let lexeme) = value { lexeme } else { value.stringValue }
+        }
+        guard let kind = json["op"]?.stringValue.flatMap(UploadOperationKind.init(rawValue:)) else {
+            return .refused("p/op")
+        }
+        guard let table = first("table", "type")?.stringValue else { return .refused("p/table") }
+        let data = first("data", "opData", "op_data")
+        if let data, data.objectMembers == nil { return .refused("p/data") }
+        guard let id = (first("id") ?? data?["id"]).flatMap(idText) else { return .refused("p/id") }
+        let number = first("op_id", "clientId", "client_id")
+        let opID = number?.int64Value ?? number?.stringValue.flatMap { Int64($0) }
+        if number != nil, opID == nil { return .refused("p/op_id") }
+        let old = first("old", "previousValues", "previous_values")
+        if let old, old.objectMembers == nil { return .refused("p/old") }
+        let metadata = first("metadata")
+        if let metadata, metadata.stringValue == nil { return .refused("p/metadata") }
+        return .operation(
+            UploadOperation(
+                kind: kind, table: table, id: id, opID: opID, data: data?.objectMembers,
+                old: old?.objectMembers, metadata: metadata?.stringValue))
     }
 
     @Test(arguments: [
@@ -89,6 +162,48 @@ import Testing
         #expect(try UploadResponse(json: JSON.parse(response.json.text)) == response)
         #expect(response.json["summary"]?["applied"] == .number("1"))
         #expect(try UploadResponse(json: JSON.parse("{\"message\":\"Batch completed\"}")).results.isEmpty)
+    }
+
+    /// An answer is written as its tree would be.
+    @Test func theBytesOfAnAnswerAreThoseOfItsTree() async throws {
+        let words = [
+            "applied", "noop", "adjusted", "rejected", "skipped", "replayed", "a \"b\" \\ \u{1}\u{e9}",
+        ]
+        try await forEachSeed(300) { random in
+            let results = (0..<random.below(4)).map { _ in
+                let statuses: [UploadResult.Status] = [.success, .retryableError, .fatalError, .notAttempted]
+                var result = UploadResult(
+                    status: random.pick(statuses), txID: random.pick([nil, 0, 41, .min, .max]),
+                    replayed: random.once(in: 3), requiresClientHandling: random.once(in: 3))
+                for index in 0..<random.below(12) {
+                    let opID: Int64? = random.pick([nil, 0, 9, -10, 1_234_567, .min, .max])
+                    result.operations.append(
+                        .init(
+                            index: index * random.pick([1, 1_000]), opID: opID, status: random.pick(words),
+                            code: random.once(in: 2) ? nil : random.pick(words)))
+                }
+                if random.once(in: 2) {
+                    result.failure = .init(
+                        operationIndex: random.pick([nil, 3]), errorCode: "E", message: random.pick(words))
+                }
+                if random.once(in: 2) { result.rejectionID = "0190" }
+                if random.once(in: 2) { result.retryAfter = .milliseconds(1_500) }
+                return result
+            }
+            let response = UploadResponse(requestID: random.pick(words), results: results)
+            #expect(response.utf8() == response.json.utf8)
+            let message = random.pick(words)
+            let members = (response.json.objectMembers ?? []).map { member in
+                member.name == "message" ? JSONMember("message", .string(message)) : member
+            }
+            #expect(response.utf8(message: message) == JSON.object(members).utf8)
+            var counts: [String: Int] = [:]
+            for operation in results.flatMap(\.operations) { counts[operation.status, default: 0] += 1 }
+            #expect(response.json["summary"]?["noop"]?.int64Value == Int64(counts["noop"] ?? 0))
+            #expect(
+                response.json["summary"]?["applied"]?.int64Value
+                    == Int64((counts["applied"] ?? 0) + (counts["adjusted"] ?? 0)))
+        }
     }
 
     @Test(arguments: [

@@ -44,6 +44,15 @@ import Testing
         #expect(map["a"]?.outerStart == 3 && map["a"]?.start == 12 && map["a"]?.end == 16)
     }
 
+    /// JSON writes a character beyond the first plane as two escapes, which libyaml refuses.
+    @Test func whatToWriteForHalvesOfCharactersIsTold() {
+        let halves = #expect(throws: YAMLError.self) { try YAMLNode.parse(#"{"a": "\ud83d\ude00"}"#) }
+        #expect(halves?.message.hasSuffix("ensure_ascii=False)") == true)
+        #expect(halves?.offset == 9)
+        let tooLarge = #expect(throws: YAMLError.self) { try YAMLNode.parse(#"{"a": "\U00110000"}"#) }
+        #expect(tooLarge?.message.contains("json.dumps") == false)
+    }
+
     @Test func goesOnBehindKeysThatStandTwice() {
         let document = YAMLDocument("a:\na: 1\na: 2\n")
         #expect(document.duplicates.map { $0.key.start } == [3, 8])

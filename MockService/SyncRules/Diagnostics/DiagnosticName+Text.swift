@@ -164,8 +164,6 @@ extension DiagnosticName {
             "This table-valued function depends on request data and can't be partitioned. If "
                 + "possible, try rewriting the query to not use = operators on this function and "
                 + "multiple other tables."
-        case .unrelatedFilter:
-            "This filter is unrelated to the request or the table being synced, and not supported."
         case .unassociatedFilter: "Unable to associate this filter with added tables"
         case .nestedSubquery:
             "IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND "

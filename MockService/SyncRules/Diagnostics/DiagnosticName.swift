@@ -144,10 +144,6 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case subqueryPosition = "subquery-position"
     /// “Sync streams can only select from actual tables”.
     case listInColumn = "list-in-column"
-    /// “JSON path must start with $”.
-    case jsonPath = "json-path"
-    /// A constant expression without a value, in the words of the evaluator.
-    case constantFails = "constant-fails"
 
     // Columns and sources of edition 3.
 
@@ -190,8 +186,6 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case mixesRowRow = "mixes-row-row"
     /// “This table-valued function depends on request data and can't be partitioned”.
     case requestTablePartitioned = "request-table-partitioned"
-    /// “This filter is unrelated to the request or the table being synced, and not supported”.
-    case unrelatedFilter = "unrelated-filter"
     /// “Unable to associate this filter with added tables”.
     case unassociatedFilter = "unassociated-filter"
     /// “IN (SELECT …) and && cannot stand behind NOT or within another expression, only with AND and OR …”.
@@ -250,6 +244,10 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case legacyCast = "legacy-cast"
     /// “Unsupported member operation …”.
     case legacyMember = "legacy-member"
+    /// “JSON path must start with $”.
+    case jsonPath = "json-path"
+    /// A constant expression without a value, in the words of the evaluator.
+    case constantFails = "constant-fails"
     /// “Must SELECT from a single table”.
     case singleTable = "single-table"
     /// “Bucket parameters must be defined”.

@@ -6,8 +6,6 @@ struct ConfigOptions {
     private(set) var edition = 1
     /// What of an older edition is kept.
     private(set) var compatibility = CompatibilityOptions(edition: 1)
-    /// The storage version that is asked for.
-    private(set) var storageVersion: Int?
     /// Where an edition is asked for that is not there yet: its key.
     private(set) var tooHighEdition: TextRange?
 
@@ -26,7 +24,7 @@ struct ConfigOptions {
         guard let map = reader.map(node, known: Self.keys) else { return }
         if let pair = map["edition"] { readEdition(pair, &reader) }
         compatibility = CompatibilityOptions(edition: edition)
-        if let node = map["storage_version"]?.value { readStorageVersion(node, &reader) }
+        if let node = map["storage_version"]?.value { checkStorageVersion(node, &reader) }
         let flags: [(key: String, option: WritableKeyPath<CompatibilityOptions, Bool>)] = [
             ("timestamps_iso8601", \.timestampsISO8601), ("versioned_bucket_ids", \.versionedBucketIDs),
             ("fixed_json_extract", \.fixedJSONExtract), ("custom_postgres_types", \.customPostgresTypes),
@@ -46,13 +44,12 @@ struct ConfigOptions {
         edition = number >= 3 ? 3 : number >= 2 ? 2 : 1
     }
 
-    private mutating func readStorageVersion(_ node: YAMLNode, _ reader: inout ValueReader) {
+    /// Tells of a storage version: it says how the real service stores, which this one does in its own way.
+    private func checkStorageVersion(_ node: YAMLNode, _ reader: inout ValueReader) {
         guard let number = reader.number(node) else { return }
         switch number {
-        case 2: storageVersion = 2
-        case 3:
-            storageVersion = 3
-            reader.add(.storageVersionUnstable, value: node)
+        case 2: break
+        case 3: reader.add(.storageVersionUnstable, value: node)
         default: reader.add(.storageVersionOld, [node.string ?? ""], value: node)
         }
     }

@@ -55,8 +55,13 @@ package struct DocumentReader {
         }
         if let failure = document.failure {
             let recorded = failure.contextOffset.map { TextRange(start: $0, end: failure.offset) }
+            // The admin routes have the line, or what began before it.
             let line = source.line(around: failure.offset)
-            reader.add(.yamlSyntax, [failure.message], at: line, recorded: recorded)
+            let place = TextRange(start: failure.offset, end: failure.offset)
+            let byte = source.bytes.indices.contains(failure.offset) ? source.bytes[failure.offset] : nil
+            reader.add(
+                .yamlSyntax, [failure.message], at: place, recorded: recorded ?? line,
+                hint: Hint.yaml(failure.message, at: byte))
         }
         guard document.duplicates.isEmpty, document.failure == nil else { return nil }
         if document.root == nil { reader.addEmptyDocument(at: start) }
@@ -141,8 +146,8 @@ package struct DocumentReader {
         var trailing = last.diagnostics
         trailing.add(reader.unknownKeys)
         return SyncDocument(
-            edition: options.edition, options: options.compatibility, storageVersion: options.storageVersion,
-            commonTables: commonTables, definitions: definitions, streams: streams, events: events,
-            diagnostics: reader.diagnostics, trailing: trailing)
+            edition: options.edition, options: options.compatibility, commonTables: commonTables,
+            definitions: definitions, streams: streams, events: events, diagnostics: reader.diagnostics,
+            trailing: trailing)
     }
 }

@@ -6,8 +6,6 @@ package struct SyncDocument: Sendable, Hashable {
     package let edition: Int
     /// What of an older edition it keeps.
     package let options: CompatibilityOptions
-    /// The storage version that it asks for.
-    package let storageVersion: Int?
     /// The common table expressions of all streams, of edition 3 alone.
     package let commonTables: [CommonTable]
     /// The bucket definitions, of editions 1 and 2 alone.
@@ -20,16 +18,6 @@ package struct SyncDocument: Sendable, Hashable {
     package let diagnostics: DiagnosticList
     /// What is told behind all else: keys that nobody knows, and too high an edition.
     package let trailing: DiagnosticList
-
-    /// All that is wrong with the YAML, in the order in which it is told.
-    package var allDiagnostics: DiagnosticList {
-        var all = diagnostics
-        for definition in definitions { all.add(definition.notes.all) }
-        for stream in streams { all.add(stream.notes.all) }
-        for event in events { all.add(event.notes.all) }
-        all.add(trailing)
-        return all
-    }
 }
 
 /// What is wrong with the YAML of a stream, a bucket definition or an event.

@@ -26,12 +26,14 @@ struct ValueReader {
     ///   - arguments: What stands in the places of its text.
     ///   - range: Its place.
     ///   - recorded: The place that the admin routes have, if that is another one.
+    ///   - hint: What may help, of which they say nothing.
     mutating func add(
-        _ name: DiagnosticName, _ arguments: [String] = [], at range: TextRange, recorded: TextRange? = nil
+        _ name: DiagnosticName, _ arguments: [String] = [], at range: TextRange, recorded: TextRange? = nil,
+        hint: String? = nil
     ) {
         let other = recorded.flatMap { $0 == range ? nil : $0 }
         let form = other.map { Recorded(.text(name.message(arguments), $0)) }
-        diagnostics.add(Diagnostic(name, arguments, at: range, recorded: form))
+        diagnostics.add(Diagnostic(name, arguments, at: range, recorded: form).hinting(hint))
     }
 
     /// Notes something about a value; the admin routes count the line end behind it as a part of it.
@@ -66,7 +68,10 @@ struct ValueReader {
             if known.contains(name) {
                 found[name] = pair
             } else {
-                unknownKeys.add(Diagnostic(.unknownKey, [name], at: Self.range(pair.key)))
+                let near = NearestName(ExactText(name)).nearest(of: known.map { ExactText($0) })
+                unknownKeys.add(
+                    Diagnostic(.unknownKey, [name], at: Self.range(pair.key))
+                        .suggesting(near.map { "'\($0.text)'" }))
             }
         }
         return found

@@ -54,7 +54,7 @@ extension DefinitionQuery {
         .value(DefinitionValue(source: .constant, expression: .literal(value)))
     }
 
-    /// A whole number: editions 1 and 2 read it as a double (LANGUAGE.md, section 12).
+    /// A whole number: editions 1 and 2 read it as a double (service 6.8).
     private static func integer(_ digits: String) -> ScalarValue {
         guard let real = Double(digits) else { return .null }
         if let integer = Int64(exactly: real) { return .integer(integer) }
@@ -214,7 +214,7 @@ extension DefinitionQuery {
             let value = try evaluator.value(of: expression, in: NoInputs())
             return DefinitionValue(source: .constant, expression: .literal(value))
         } catch {
-            if error.message == DiagnosticName.jsonPath.message() { throw failure(.jsonPath) }
+            if error.kind == .path { throw failure(.jsonPath) }
             throw failure(.constantFails, [error.message])
         }
     }

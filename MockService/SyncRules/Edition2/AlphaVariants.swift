@@ -70,9 +70,11 @@ struct AlphaVariants {
             let value = subquery.isArray ? element(of: operand, &draft) : operand
             requestKeys.append([value])
         }
+        // NULL is a bucket of rows, as recorded, but no value of a sub-select leads there (service 5).
+        let notNull = isOfRow ? [Expression.not(.isNull(subquery.column))] : []
         let lookup = LookupDefinition(
             name: ExactText(""), table: subquery.table, expansions: conditions.expansions,
-            filters: conditions.filters, keys: rowKeys, outputs: isOfRow ? [subquery.column] : [])
+            filters: conditions.filters + notNull, keys: rowKeys, outputs: isOfRow ? [subquery.column] : [])
         let number = draft.steps.count
         draft.steps.append(.lookup(lookup, keys: requestKeys))
         guard isOfRow else { return }

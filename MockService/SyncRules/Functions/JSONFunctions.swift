@@ -99,10 +99,17 @@ struct JSONFunctions {
     /// - Throws: `EvaluationError` if a value is neither NULL nor the text of a JSON array.
     static func overlaps(_ left: ScalarValue, _ right: ScalarValue) throws(EvaluationError) -> ScalarValue {
         if left.isNull { return .null }
-        guard let others = try array(right), let elements = try array(left) else { return .null }
-        // Two clients' arrays may be long: by keys it is not the product of both. What is no key equals nothing.
-        let keys = Set(others.compactMap(\.keyValue))
+        // Two clients' arrays may be long: by keys it is not the product of both.
+        guard let keys = try Self.keys(of: right), let elements = try array(left) else { return .null }
         return ScalarValue(elements.contains { $0.keyValue.map { keys.contains($0) } ?? false })
+    }
+
+    /// The elements of a JSON array as keys, for what is no key equals nothing; nil for NULL.
+    ///
+    /// - Throws: `EvaluationError` if the value is neither NULL nor the text of a JSON array.
+    static func keys(of list: ScalarValue) throws(EvaluationError) -> Set<ScalarValue>? {
+        guard let elements = try array(list) else { return nil }
+        return Set(elements.compactMap(\.keyValue))
     }
 
     private static func has(_ elements: [ScalarValue], _ value: ScalarValue) throws(EvaluationError) -> Bool {

@@ -12,7 +12,8 @@ enum SQLiteJSON {
         case last(Int)
     }
 
-    /// `->` and `->>`: a text that begins with `$` is a path, digits are an index, any other text is a name.
+    /// `->` and `->>`: a text that begins with `$` is a path, so is one in brackets without its `$`, digits are an index,
+    /// any other text is a name.
     ///
     /// - Throws: `EvaluationError` if the value is no JSON, or the path none.
     static func member(
@@ -22,7 +23,9 @@ enum SQLiteJSON {
         let steps: [Step]
         if name.utf8.first == UInt8(ascii: "$") {
             steps = try path(name)
-        } else if let index = Int(name), index >= 0 {
+        } else if name.hasPrefix("["), name.hasSuffix("]") {
+            steps = try path("$" + name)
+        } else if name.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let index = Int(name) {
             steps = [.index(index)]
         } else {
             steps = [.name(ExactText(name))]
@@ -62,7 +65,8 @@ enum SQLiteJSON {
         if case .blob = value { throw EvaluationError(message: "JSON cannot hold BLOB values") }
         guard let text = value.sqliteText else { return nil }
         do throws(WireError) {
-            let limits = JSONLimits(depth: JSONReader.depth, values: JSONReader.values)
+            let limits = JSONLimits(
+                depth: JSONReader.depth, values: JSONReader.values, replacesHalfCharacters: true)
             return try JSON.parse(text, limits: limits)
         } catch {
             throw EvaluationError(message: "malformed JSON")

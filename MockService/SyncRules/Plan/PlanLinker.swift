@@ -87,8 +87,8 @@ package struct PlanLinker {
     /// - Returns: The plan, without events.
     package func plan(of document: SyncDocument) -> SyncPlan {
         SyncPlan(
-            edition: document.edition, options: document.options, storageVersion: document.storageVersion,
-            streams: streams, sources: sources, lookups: lookups)
+            edition: document.edition, options: document.options, streams: streams, sources: sources,
+            lookups: lookups)
     }
 
     /// The source with the processors of some variants; one that is there already, and may be shared, keeps its name.

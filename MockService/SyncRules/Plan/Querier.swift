@@ -13,6 +13,10 @@ package struct Querier: Sendable, Hashable {
     package let stages: [Stage]
     /// The values of the name, over request and tuple; several of one key must agree.
     package let keys: [[Expression]]
+    /// For each stage the ways of its keys that have several values; made once, for they cost the square of the values.
+    let stageWays: [[KeyWays]]
+    /// The ways of the values of the name, of those that several conditions give.
+    let nameWays: [KeyWays]
 
     /// Makes a querier of its parts.
     package init(
@@ -24,6 +28,9 @@ package struct Querier: Sendable, Hashable {
         self.gates = gates
         self.stages = stages
         self.keys = keys
+        let ways = KeyWays.all(of: stages, keys)
+        stageWays = ways.stages
+        nameWays = ways.names
     }
 
     /// Whether the request alone decides.

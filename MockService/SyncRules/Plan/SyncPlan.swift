@@ -9,8 +9,6 @@ package struct SyncPlan: Sendable, Hashable {
     package let edition: Int
     /// What of an older edition it keeps.
     package let options: CompatibilityOptions
-    /// The storage version that it asks for.
-    package let storageVersion: Int?
     /// The streams, and the bucket definitions as streams, in the order of the text.
     package let streams: [StreamPlan]
     /// The sources of buckets; streams with the same rows share one (service 5).
@@ -22,12 +20,11 @@ package struct SyncPlan: Sendable, Hashable {
 
     /// Makes a plan of its parts.
     package init(
-        edition: Int, options: CompatibilityOptions, storageVersion: Int? = nil, streams: [StreamPlan],
-        sources: [BucketSource], lookups: [LookupDefinition] = [], events: [EventPlan] = []
+        edition: Int, options: CompatibilityOptions, streams: [StreamPlan], sources: [BucketSource],
+        lookups: [LookupDefinition] = [], events: [EventPlan] = []
     ) {
         self.edition = edition
         self.options = options
-        self.storageVersion = storageVersion
         self.streams = streams
         self.sources = sources
         self.lookups = lookups

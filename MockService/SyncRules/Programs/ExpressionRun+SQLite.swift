@@ -15,12 +15,12 @@ extension ExpressionRun {
         case .table(let fact, let input): return try inputs.table(fact, input).sqlite
         case .call(let function, let arguments):
             return try bounded(sqliteCall(function, arguments, in: inputs))
-        case .cast(let type, let inner): return try value(of: inner, in: inputs).sqliteCast(to: type)
+        case .cast(let type, let inner): return try operand(inner, in: inputs).sqliteCast(to: type)
         case .not(let inner):
-            return ScalarValue(truth: try value(of: inner, in: inputs).sqliteTruth.map { !$0 })
+            return ScalarValue(truth: try operand(inner, in: inputs).sqliteTruth.map { !$0 })
         case .isNull(let inner): return ScalarValue(try value(of: inner, in: inputs).isNull)
         case .isTrue(let inner, let isTrue):
-            return ScalarValue(try value(of: inner, in: inputs).sqliteTruth == isTrue)
+            return ScalarValue(try operand(inner, in: inputs).sqliteTruth == isTrue)
         case .and(let all):
             return ScalarValue(truth: ScalarValue.all(try values(of: all, in: inputs).map(\.sqliteTruth)))
         case .or(let all):
@@ -37,6 +37,7 @@ extension ExpressionRun {
             .comparison(_, let one, let other), .isSame(let one, let other),
             .contains(let one, let other), .overlaps(let one, let other):
             let (left, right) = (try value(of: one, in: inputs), try value(of: other, in: inputs))
+            if let known = try counted(expression, left, right, inputs.work) { return known }
             return try sqliteValue(of: expression, (one, left), (other, right))
         }
     }
@@ -68,7 +69,7 @@ extension ExpressionRun {
         var compared: (Expression, ScalarValue)?
         if let base { compared = (base, try value(of: base, in: inputs)) }
         for branch in branches {
-            let condition = try value(of: branch.condition, in: inputs)
+            let condition = try operand(branch.condition, in: inputs)
             let isTaken: Bool
             if let compared {
                 isTaken = try order(compared, (branch.condition, condition)) == .same

@@ -46,7 +46,7 @@ package struct ExpressionRun: Sendable {
     package func holds(
         _ expression: Expression, in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> Bool {
-        let value = try value(of: expression, in: inputs)
+        let value = try operand(expression, in: inputs)
         return options.engine == .sqlite ? value.sqliteTruth ?? false : value.holds
     }
 
@@ -63,6 +63,7 @@ package struct ExpressionRun: Sendable {
     package func value(
         of expression: Expression, in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> ScalarValue {
+        try inputs.work?.spend(1)
         if options.engine == .sqlite { return try sqliteValue(of: expression, in: inputs) }
         switch expression {
         case .literal(let value): return value
@@ -73,11 +74,11 @@ package struct ExpressionRun: Sendable {
         case .table(let fact, let input): return try inputs.table(fact, input)
         case .call(let function, let arguments):
             return try bounded(call(function, arguments, in: inputs))
-        case .cast(let type, let inner): return try value(of: inner, in: inputs).cast(to: type)
+        case .cast(let type, let inner): return try operand(inner, in: inputs).cast(to: type)
         case .not(let inner): return ScalarValue(!(try holds(inner, in: inputs)))
         case .isNull(let inner): return ScalarValue(try value(of: inner, in: inputs).isNull)
         case .isTrue(let inner, let isTrue):
-            return try Self.isSame(value(of: inner, in: inputs), ScalarValue(isTrue))
+            return try Self.isSame(operand(inner, in: inputs), ScalarValue(isTrue))
         case .and(let all): return ScalarValue(try values(of: all, in: inputs).allSatisfy(\.holds))
         case .or(let all): return ScalarValue(try values(of: all, in: inputs).contains(where: \.holds))
         case .between(let value, let low, let high):
@@ -92,8 +93,38 @@ package struct ExpressionRun: Sendable {
             .comparison(_, let one, let other), .isSame(let one, let other),
             .contains(let one, let other), .overlaps(let one, let other):
             let (left, right) = (try value(of: one, in: inputs), try value(of: other, in: inputs))
+            if let known = try counted(expression, left, right, inputs.work) { return known }
             return try value(of: expression, left, right)
         }
+    }
+
+    /// The value of an expression that is an operand of what looks at all of it.
+    func operand(
+        _ expression: Expression, in inputs: some ExpressionInputs
+    ) throws(EvaluationError) -> ScalarValue {
+        let value = try value(of: expression, in: inputs)
+        try inputs.work?.spend(value.byteCount)
+        return value
+    }
+
+    /// Counts what an expression looks at of its two operands.
+    ///
+    /// - Returns: The value of one that is looked up in a list that was read; nil for all others.
+    func counted(
+        _ expression: Expression, _ left: ScalarValue, _ right: ScalarValue, _ work: RequestWork?
+    ) throws(EvaluationError) -> ScalarValue? {
+        guard let work else { return nil }
+        let (one, other) = (left.byteCount, right.byteCount)
+        switch expression {
+        case .contains: return try work.contains(left, right)
+        case .comparison, .isSame: try work.spend(min(one, other))
+        case .arithmetic:
+            // A product of long integers costs that of their lengths.
+            let digits = (min(one, LongInteger.digitLimit), min(other, LongInteger.digitLimit))
+            try work.spend(one + other + (digits.0 * digits.1) >> 8)
+        default: try work.spend(one + other)
+        }
+        return nil
     }
 
     /// The value of an expression that has two operands.
@@ -118,7 +149,7 @@ package struct ExpressionRun: Sendable {
         of expressions: [Expression], in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> [ScalarValue] {
         var values: [ScalarValue] = []
-        for expression in expressions { values.append(try value(of: expression, in: inputs)) }
+        for expression in expressions { values.append(try operand(expression, in: inputs)) }
         return values
     }
 
@@ -132,7 +163,7 @@ package struct ExpressionRun: Sendable {
         var compared: ScalarValue?
         if let base { compared = try value(of: base, in: inputs) }
         for branch in branches {
-            var condition = try value(of: branch.condition, in: inputs)
+            var condition = try operand(branch.condition, in: inputs)
             if let compared { condition = try Self.compare(.equal, compared, condition) }
             if condition.holds { return try value(of: branch.result, in: inputs) }
         }

@@ -47,13 +47,13 @@ enum SQLiteAffinity {
         return try ScalarValue.sqliteOrder(affinity.taken(left.value), affinity.taken(right.value))
     }
 
-    /// Whether a value is among others; NULL if that depends on one that is NULL.
+    /// Whether a value is among others, which NULL is not if there are none; NULL if that depends on one that is NULL.
     ///
     /// The left side's affinity alone counts, as in `x IN (…)`.
     ///
     /// - Throws: `EvaluationError` if they cannot be compared.
     func isOneOf(_ value: ScalarValue, _ others: [ScalarValue]) throws(EvaluationError) -> ScalarValue {
-        var hasNull = value.isNull
+        var hasNull = value.isNull && !others.isEmpty
         for other in others {
             let order = try ScalarValue.sqliteOrder(taken(value), taken(other))
             if order == .same { return ScalarValue(true) }

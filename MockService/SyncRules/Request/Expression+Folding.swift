@@ -49,15 +49,18 @@ extension ExpressionRun {
     /// - Parameters:
     ///   - expression: The expression.
     ///   - request: The request without a subscription.
+    ///   - work: What counts the work, if something does.
     /// - Returns: The expression; a part without a value stays, for it has none for each subscription.
-    func folding(_ expression: Expression, _ request: RequestSlots) -> Expression {
-        let result = folded(expression, request)
+    func folding(
+        _ expression: Expression, _ request: RequestSlots, _ work: RequestWork? = nil
+    ) -> Expression {
+        let result = folded(expression, TupleInputs(slots: request, tuple: [], work: work))
         // Nothing is compared with all of it.
         if hasAffinity(result), case .cast(_, let inner) = result, inner.isLiteral { return inner }
         return result
     }
 
-    private func folded(_ expression: Expression, _ request: RequestSlots) -> Expression {
+    private func folded(_ expression: Expression, _ inputs: TupleInputs) -> Expression {
         switch expression {
         case .literal, .column, .element, .table, .request(.subscription): return expression
         case .parameter(let parameter) where parameter.source == .subscription: return expression
@@ -65,14 +68,14 @@ extension ExpressionRun {
         }
         // To write all of a source and read it again for each of its members would cost its length for each.
         if case .member(.request(let source), let key, let form) = expression, source != .subscription,
-            options.engine == .standard, case .literal(let name) = folded(key, request)
+            options.engine == .standard, case .literal(let name) = folded(key, inputs)
         {
-            return .literal(json.member(of: request.document(source), name, form))
+            return .literal(json.member(of: inputs.slots.document(source), name, form))
         }
-        let result = expression.with(expression.children.map { folded($0, request) })
+        let result = expression.with(expression.children.map { folded($0, inputs) })
         guard result.children.allSatisfy(isKnown) else { return result }
         // What has no value is told to each subscription.
-        let known = try? value(of: result, in: TupleInputs(slots: request, tuple: []))
+        let known = try? value(of: result, in: inputs)
         guard let known else { return result }
         // A value that is of the type already is what its CAST gives.
         if hasAffinity(result), case .cast(let type, _) = result { return .cast(type, .literal(known)) }

@@ -15,17 +15,21 @@ struct KeyWays: Sendable, Hashable {
 
     /// The ways of the keys of a querier that have several values.
     ///
-    /// - Parameter querier: The querier.
-    /// - Returns: Those of each stage's keys, and those of the values of its buckets' names.
-    static func all(of querier: Querier) -> (stages: [[KeyWays]], names: [KeyWays]) {
-        let keys = querier.keys + querier.stages.flatMap { Self.keys(of: $0) }
+    /// - Parameters:
+    ///   - stages: Its stages.
+    ///   - names: The values of its buckets' names.
+    /// - Returns: Those of each stage's keys, and those of the names.
+    static func all(
+        of stages: [Stage], _ names: [[Expression]]
+    ) -> (stages: [[KeyWays]], names: [KeyWays]) {
+        let keys = names + stages.flatMap { Self.keys(of: $0) }
         let hasSeveral = keys.contains { $0.count > 1 }
-        guard hasSeveral else { return (querier.stages.map { _ in [] }, []) }
-        let readers = KeyReaders(querier)
-        let stages = querier.stages.indices.map { stage in
-            ways(Self.keys(of: querier.stages[stage]), of: stage, readers)
+        guard hasSeveral else { return (stages.map { _ in [] }, []) }
+        let readers = KeyReaders(stages, names)
+        let ofStages = stages.indices.map { stage in
+            ways(Self.keys(of: stages[stage]), of: stage, readers)
         }
-        return (stages, ways(querier.keys, of: nil, readers))
+        return (ofStages, ways(names, of: nil, readers))
     }
 
     private static func ways(_ keys: [[Expression]], of stage: Int?, _ readers: KeyReaders) -> [KeyWays] {
@@ -66,15 +70,15 @@ private struct KeyReaders {
 
     private var readers: [Reader] = []
 
-    init(_ querier: Querier) {
-        for (number, stage) in querier.stages.enumerated() {
+    init(_ stages: [Stage], _ names: [[Expression]]) {
+        for (number, stage) in stages.enumerated() {
             add(KeyWays.keys(of: stage), of: number)
             switch stage {
             case .elements(let array, let filters): add([array] + filters, of: number)
             case .lookup(_, _, let filters): add(filters, of: number)
             }
         }
-        add(querier.keys, of: nil)
+        add(names, of: nil)
     }
 
     private mutating func add(_ keys: [[Expression]], of stage: Int?) {

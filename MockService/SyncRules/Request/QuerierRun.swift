@@ -52,18 +52,19 @@ struct QuerierRun: Sendable {
     ///   - priority: The priority that it gives its buckets.
     ///   - request: The request with the parameters of the subscription.
     ///   - evaluator: What evaluates expressions.
+    ///   - work: What counts the work.
     init?(
         _ querier: SharedQuerier, stream: Int, reason: Resolution.Reason, priority: Int,
-        _ request: RequestSlots, _ evaluator: ExpressionRun
+        _ request: RequestSlots, _ evaluator: ExpressionRun, _ work: RequestWork
     ) {
         guard !querier.isClosed else { return nil }
         var elements: [[JSONElements.Element]] = []
         var failure: EvaluationError?
         do throws(EvaluationError) {
-            let inputs = TupleInputs(slots: request, tuple: [])
+            let inputs = TupleInputs(slots: request, tuple: [], work: work)
             for gate in querier.gates where try !evaluator.holds(gate, in: inputs) { return nil }
             for step in querier.steps {
-                elements.append(try Self.elements(of: step, in: querier, inputs, evaluator))
+                elements.append(try Self.elements(of: step, in: querier, inputs, evaluator, work))
             }
         } catch {
             failure = error
@@ -81,13 +82,13 @@ struct QuerierRun: Sendable {
 
     private static func elements(
         of step: SharedQuerier.Step, in querier: SharedQuerier, _ inputs: TupleInputs,
-        _ evaluator: ExpressionRun
+        _ evaluator: ExpressionRun, _ work: RequestWork
     ) throws(EvaluationError) -> [JSONElements.Element] {
         switch step {
         case .elements(.shared(let elements), _): return try elements.get()
         case .elements(.own(let list), _):
             let value = try evaluator.value(of: list, in: inputs)
-            return try JSONElements(options: querier.options).elements(of: value)
+            return try work.elements(of: value, querier.options)
         case .elements(.nested, _), .lookup: return []
         }
     }
@@ -112,11 +113,11 @@ struct QuerierRun: Sendable {
     }
 
     /// Goes on until it needs rows or is at its end.
-    mutating func advance(_ evaluator: ExpressionRun, _ limits: RequestLimits) {
+    mutating func advance(_ evaluator: ExpressionRun, _ work: RequestWork) {
         do throws(EvaluationError) {
             while case .ready = state {
                 guard step < querier.steps.count else {
-                    state = try names(evaluator, limits)
+                    state = try names(evaluator, work)
                     // There may be a hundred thousand, and a session keeps its runs.
                     tuples = []
                     keys = []
@@ -124,18 +125,18 @@ struct QuerierRun: Sendable {
                 }
                 switch querier.steps[step] {
                 case .elements(.nested(let list), let filters):
-                    try walk(list, filters, evaluator, limits)
+                    try walk(list, filters, evaluator, work)
                 case .elements(_, let filters):
                     let parts = elements[step].map { TuplePart.element($0) }
-                    try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, limits)
+                    try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, work)
                 case .lookup(let lookup, let alternatives, _):
-                    if let refusal = try collect(lookup, alternatives, evaluator, limits) {
+                    if let refusal = try collect(lookup, alternatives, evaluator, work) {
                         reads = []
                         state = .refused(refusal)
                     } else if reads.isEmpty {
                         state = .done([])
-                    } else if reads.count > limits.results {
-                        state = .refused(limits.tooManyKeys(reads.count))
+                    } else if reads.count > work.limits.results {
+                        state = .refused(work.limits.tooManyKeys(reads.count))
                     } else {
                         used.formUnion(reads)
                         state = .waiting
@@ -155,7 +156,7 @@ struct QuerierRun: Sendable {
 
     /// Takes the rows that it waits for; a read that is not there has none.
     mutating func take(
-        _ rows: [LookupRead: [[ScalarValue]]], _ evaluator: ExpressionRun, _ limits: RequestLimits
+        _ rows: [LookupRead: [[ScalarValue]]], _ evaluator: ExpressionRun, _ work: RequestWork
     ) {
         guard case .waiting = state, case .lookup(_, _, let filters) = querier.steps[step] else { return }
         results += found(rows)
@@ -163,7 +164,7 @@ struct QuerierRun: Sendable {
         let parts = reads.map { read in (rows[read] ?? []).map { TuplePart.row($0) } }
         reads = []
         do throws(EvaluationError) {
-            try multiply(filters, keys, parts, evaluator, limits)
+            try multiply(filters, keys, parts, evaluator, work)
         } catch {
             fail(error)
         }
@@ -173,29 +174,29 @@ struct QuerierRun: Sendable {
     ///
     /// A value that several tuples have is read once.
     private mutating func walk(
-        _ list: Expression, _ filters: [Expression], _ evaluator: ExpressionRun, _ limits: RequestLimits
+        _ list: Expression, _ filters: [Expression], _ evaluator: ExpressionRun, _ work: RequestWork
     ) throws(EvaluationError) {
         var places: [ScalarValue: Int] = [:]
         var parts: [[TuplePart]] = []
         var choice: [Int] = []
         for tuple in tuples {
-            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts, work: work)
             let value = try evaluator.value(of: list, in: inputs)
             if let place = places[value] {
                 choice.append(place)
                 continue
             }
-            let found = try JSONElements(options: querier.options).elements(of: value)
+            let found = try work.elements(of: value, querier.options)
             results += found.count
-            guard results <= limits.results else {
-                state = .refused(limits.tooManyResults)
+            guard results <= work.limits.results else {
+                state = .refused(work.limits.tooManyResults)
                 return
             }
             places[value] = parts.count
             choice.append(parts.count)
             parts.append(found.map { TuplePart.element($0) })
         }
-        try multiply(filters, choice, parts, evaluator, limits)
+        try multiply(filters, choice, parts, evaluator, work)
     }
 
     /// Makes of each tuple one for each of its parts for which the filters hold, and goes to the next stage.
@@ -205,15 +206,15 @@ struct QuerierRun: Sendable {
     ///   - choice: For each tuple which of the parts are its own.
     ///   - parts: The parts.
     ///   - evaluator: What evaluates expressions.
-    ///   - limits: How many combinations there may be; over them nothing is made.
-    /// - Throws: `EvaluationError` if a filter cannot be computed.
+    ///   - work: Counts them, and says how many there may be; over them nothing is made.
+    /// - Throws: `EvaluationError` if a filter cannot be computed, or there is too much work.
     private mutating func multiply(
         _ filters: [Expression], _ choice: [Int], _ parts: [[TuplePart]], _ evaluator: ExpressionRun,
-        _ limits: RequestLimits
+        _ work: RequestWork
     ) throws(EvaluationError) {
         let count = choice.reduce(0) { $0 + parts[$1].count }
-        guard count <= limits.tuples else {
-            state = .refused(limits.tooManyResults)
+        guard count <= work.limits.tuples else {
+            state = .refused(work.limits.tooManyResults)
             return
         }
         var firsts: [Int] = []
@@ -225,8 +226,9 @@ struct QuerierRun: Sendable {
         var next: [QuerierTuple] = []
         for (tuple, index) in zip(tuples, choice) {
             for (number, part) in parts[index].enumerated() {
+                try work.spend(1)
                 let longer = tuple.with(part, number: firsts[index] + number)
-                let inputs = TupleInputs(slots: request, tuple: longer.parts)
+                let inputs = TupleInputs(slots: request, tuple: longer.parts, work: work)
                 var holds = true
                 for filter in filters where holds { holds = try evaluator.holds(filter, in: inputs) }
                 if holds { next.append(longer) }
@@ -241,17 +243,17 @@ struct QuerierRun: Sendable {
     /// - Returns: What is said of too many; nil if all is well.
     /// - Throws: `EvaluationError` if a value of a key cannot be computed.
     private mutating func collect(
-        _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun, _ limits: RequestLimits
+        _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun, _ work: RequestWork
     ) throws(EvaluationError) -> String? {
         var places: [LookupRead: Int] = [:]
         var found: [(tuple: QuerierTuple, result: Int)] = []
         reads = []
         for tuple in tuples {
-            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts, work: work)
             guard let key = try Self.key(alternatives, inputs, evaluator) else { continue }
             // Counted before it is hashed, also a key that is there already: each costs its length.
-            bytes += key.reduce(0) { $0 + $1.keyBytes }
-            guard bytes <= limits.nameBytes else { return limits.tooManyBytes }
+            bytes += key.reduce(0) { $0 + $1.byteCount }
+            guard bytes <= work.limits.nameBytes else { return work.limits.tooManyBytes }
             let read = LookupRead(lookup: lookup, key: key)
             if let place = places[read] {
                 found.append((tuple: tuple, result: place))
@@ -261,8 +263,8 @@ struct QuerierRun: Sendable {
             found.append((tuple: tuple, result: reads.count))
             reads.append(read)
         }
-        guard let taken = Self.taken(found, querier.stageWays[step], limits) else {
-            return limits.tooManyResults
+        guard let taken = try Self.taken(found, querier.stageWays[step], work) else {
+            return work.limits.tooManyResults
         }
         tuples = taken.map { $0.tuple }
         keys = taken.map { $0.result }
@@ -274,22 +276,24 @@ struct QuerierRun: Sendable {
     /// - Parameters:
     ///   - found: Tuples, and what was found for them.
     ///   - keys: The keys that have several values.
-    ///   - limits: How many there may be.
+    ///   - work: Counts them, and says how many there may be.
     /// - Returns: The ways with what was found; nil if there are too many.
+    /// - Throws: `EvaluationError` if there is too much work.
     private static func taken<Value>(
-        _ found: [(tuple: QuerierTuple, result: Value)], _ keys: [KeyWays], _ limits: RequestLimits
-    ) -> [(tuple: QuerierTuple, result: Value)]? {
+        _ found: [(tuple: QuerierTuple, result: Value)], _ keys: [KeyWays], _ work: RequestWork
+    ) throws(EvaluationError) -> [(tuple: QuerierTuple, result: Value)]? {
         var taken = found
         for key in keys {
             let hidden = key.own.indices.map { key.hidden(for: $0) }
             var seen: Set<[Int]> = []
             var next: [(tuple: QuerierTuple, result: Value)] = []
             for (tuple, result) in taken {
+                try work.spend(hidden.count)
                 for value in hidden.indices {
                     let way = tuple.taken(for: value, hiding: hidden[value])
                     if seen.insert(way.identity).inserted { next.append((tuple: way, result: result)) }
                 }
-                guard next.count <= limits.tuples else { return nil }
+                guard next.count <= work.limits.tuples else { return nil }
             }
             taken = next
         }
@@ -317,24 +321,24 @@ struct QuerierRun: Sendable {
 
     /// The end: the names of the buckets, one for each way to them.
     private mutating func names(
-        _ evaluator: ExpressionRun, _ limits: RequestLimits
+        _ evaluator: ExpressionRun, _ work: RequestWork
     ) throws(EvaluationError) -> State {
         let former = bytes
         var found: [(tuple: QuerierTuple, result: ExactText)] = []
         for tuple in tuples {
-            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts, work: work)
             guard let values = try values(inputs, evaluator) else { continue }
             let name = BucketSpelling.name(source: querier.name, values: values)
             bytes += name.text.utf8.count
-            guard bytes <= limits.nameBytes else { return .refused(limits.tooManyBytes) }
+            guard bytes <= work.limits.nameBytes else { return .refused(work.limits.tooManyBytes) }
             found.append((tuple: tuple, result: name))
         }
-        guard let taken = Self.taken(found, querier.nameWays, limits) else {
-            return .refused(limits.tooManyResults)
+        guard let taken = try Self.taken(found, querier.nameWays, work) else {
+            return .refused(work.limits.tooManyResults)
         }
         let names = taken.map { $0.result }
         bytes = former + names.reduce(0) { $0 + $1.text.utf8.count }
-        return bytes <= limits.nameBytes ? .done(names) : .refused(limits.tooManyBytes)
+        return bytes <= work.limits.nameBytes ? .done(names) : .refused(work.limits.tooManyBytes)
     }
 
     private func values(
@@ -361,18 +365,5 @@ struct QuerierRun: Sendable {
         bytes += message.utf8.count
         reads = []
         state = .failed(message)
-    }
-}
-
-extension ScalarValue {
-    /// How long it is as a part of a key.
-    fileprivate var keyBytes: Int {
-        switch self {
-        case .null: 0
-        case .integer, .real: 8
-        case .text(let text): text.text.utf8.count
-        case .wide(let integer): integer.digits.text.utf8.count
-        case .blob(let bytes): bytes.count
-        }
     }
 }

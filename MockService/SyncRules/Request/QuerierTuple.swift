@@ -46,6 +46,7 @@ struct QuerierTuple: Sendable {
 struct TupleInputs: ExpressionInputs {
     let slots: RequestSlots
     let tuple: [TuplePart]
+    var work: RequestWork?
 
     func column(_ input: Input, _ name: ExactText) -> ScalarValue {
         guard case .row(let stage) = input, tuple.indices.contains(stage),
@@ -64,9 +65,19 @@ struct TupleInputs: ExpressionInputs {
         }
     }
 
-    func parameter(_ parameter: RequestParameter) -> ScalarValue { slots.value(of: parameter) }
+    /// Members of what is inside of an object are looked at one after the other.
+    func parameter(_ parameter: RequestParameter) throws(EvaluationError) -> ScalarValue {
+        try work?.spend(slots.memberCount(on: parameter))
+        let value = slots.value(of: parameter)
+        try work?.spend(value.byteCount)
+        return value
+    }
 
-    func request(_ source: RequestParameter.Source) -> ScalarValue { slots.text(of: source) }
+    func request(_ source: RequestParameter.Source) throws(EvaluationError) -> ScalarValue {
+        let text = slots.text(of: source)
+        try work?.spend(text.byteCount)
+        return text
+    }
 
     /// A request is of no table.
     func table(_ fact: TableFact, _ input: Input) -> ScalarValue { .null }

@@ -16,6 +16,10 @@ package struct RequestEvaluation: Sendable {
     private var bytes = 0
     /// Keys that all runs have read.
     private var keys = 0
+    /// What was looked at for this evaluation, with what was at the beginning of the request.
+    private var work = 0
+    /// What was looked at before the first evaluation.
+    private var firstWork = 0
     /// Why the request cannot be answered at all.
     private var refusal: RequestError?
     /// Indexes into the plan's streams of those that the request has, in their order.
@@ -34,6 +38,7 @@ package struct RequestEvaluation: Sendable {
         self.plan = plan
         self.limits = limits
         evaluator = ExpressionRun(options: plan.options)
+        let work = RequestWork(limits)
         let shared = RequestSlots(token: token, connection: request.parameters)
         let includesDefaults = request.streams?.includeDefaults ?? true
         let subscriptions = request.streams?.subscriptions ?? []
@@ -46,7 +51,10 @@ package struct RequestEvaluation: Sendable {
             guard isDefault || !own.isEmpty else { continue }
             streams.append(index)
             let queriers = stream.queriers.map { querier in
-                (SharedQuerier(querier, of: plan, evaluator, shared), querier.priority ?? stream.priority)
+                (
+                    SharedQuerier(querier, of: plan, evaluator, shared, work),
+                    querier.priority ?? stream.priority
+                )
             }
             for number in own {
                 let slots = shared.with(subscription: subscriptions[number].parameters)
@@ -54,27 +62,31 @@ package struct RequestEvaluation: Sendable {
                     add(
                         QuerierRun(
                             querier, stream: index, reason: .subscription(number),
-                            priority: subscriptions[number].overridePriority ?? priority, slots, evaluator))
+                            priority: subscriptions[number].overridePriority ?? priority, slots, evaluator,
+                            work), work)
                 }
             }
             guard isDefault else { continue }
             for (querier, priority) in queriers {
                 add(
                     QuerierRun(
-                        querier, stream: index, reason: .isDefault, priority: priority, shared, evaluator))
+                        querier, stream: index, reason: .isDefault, priority: priority, shared, evaluator,
+                        work), work)
             }
         }
+        (self.work, firstWork) = (work.spent, work.spent)
+        if refusal == nil, work.isExceeded { refusal = RequestError(message: limits.tooMuchWork) }
     }
 
     /// Adds a run, at its end if no lookup is in it; none is added behind a refusal, or without a result.
-    private mutating func add(_ run: QuerierRun?) {
+    private mutating func add(_ run: QuerierRun?, _ work: RequestWork) {
         guard refusal == nil, var run else { return }
-        if run.isStatic { run.advance(evaluator, limits) }
+        if run.isStatic { run.advance(evaluator, work) }
         if run.isStatic, run.results == 0, case .done(let names) = run.state, names.isEmpty { return }
         results += run.results
         bytes += run.bytes
         runs.append(run)
-        refusal = objection(to: run)
+        refusal = objection(to: run, work)
         // Each is kept, also before it has looked anything up.
         if refusal == nil, runs.count > limits.keys {
             refusal = RequestError(message: limits.tooManyReads)
@@ -82,7 +94,8 @@ package struct RequestEvaluation: Sendable {
     }
 
     /// What is wrong with a request that has come to this run.
-    private func objection(to run: QuerierRun) -> RequestError? {
+    private func objection(to run: QuerierRun, _ work: RequestWork) -> RequestError? {
+        if work.isExceeded { return RequestError(message: limits.tooMuchWork) }
         if case .refused(let message) = run.state {
             return RequestError(message: message, details: details())
         }
@@ -107,6 +120,7 @@ package struct RequestEvaluation: Sendable {
     /// - Parameter changed: What has changed since the last one; nil for all. Queriers that used none of it keep their
     ///   buckets.
     package mutating func begin(changed: Set<LookupRead>?) {
+        work = firstWork
         for index in runs.indices {
             if let changed, runs[index].used.isDisjoint(with: changed) { continue }
             change(index) { $0.restart() }
@@ -119,12 +133,13 @@ package struct RequestEvaluation: Sendable {
     /// - Throws: `RequestError` if the request is over a limit.
     package mutating func next() throws(RequestError) -> RequestNeed {
         if let refusal { throw refusal }
-        let (evaluator, limits) = (evaluator, limits)
+        let (evaluator, work) = (evaluator, RequestWork(limits, spent: self.work))
+        defer { self.work = work.spent }
         var reads: [LookupRead] = []
         var seen: Set<LookupRead> = []
         for index in runs.indices {
-            if case .ready = runs[index].state { change(index) { $0.advance(evaluator, limits) } }
-            if let objection = objection(to: runs[index]) { throw objection }
+            if case .ready = runs[index].state { change(index) { $0.advance(evaluator, work) } }
+            if let objection = objection(to: runs[index], work) { throw objection }
             for read in runs[index].reads where seen.insert(read).inserted { reads.append(read) }
         }
         guard reads.isEmpty else { return .rows(reads) }
@@ -139,11 +154,12 @@ package struct RequestEvaluation: Sendable {
         guard runs.reduce(results, { $0 + $1.found(rows) }) <= limits.results else {
             throw RequestError(message: limits.tooManyResults, details: details(rows))
         }
-        let (evaluator, limits) = (evaluator, limits)
+        let (evaluator, work) = (evaluator, RequestWork(limits, spent: self.work))
+        defer { self.work = work.spent }
         for index in runs.indices {
             guard case .waiting = runs[index].state else { continue }
-            change(index) { $0.take(rows, evaluator, limits) }
-            if let objection = objection(to: runs[index]) { throw objection }
+            change(index) { $0.take(rows, evaluator, work) }
+            if let objection = objection(to: runs[index], work) { throw objection }
         }
     }
 

@@ -6,6 +6,8 @@ package struct RequestLimits: Sendable, Hashable {
     package var results: Int
     /// Bytes of all names and keys, those that were made in several ways counted as often, and of failures.
     package var nameBytes: Int
+    /// Bytes, elements and expressions that may be looked at: a large body may be looked at about fifty times in all.
+    package var work: Int
 
     /// Keys of lookups that a request may read and be told of, and queriers that may be run for its subscriptions: whatever
     /// these find, each takes memory as long as the stream.
@@ -15,10 +17,13 @@ package struct RequestLimits: Sendable, Hashable {
     package var tuples: Int { 100 * results }
 
     /// Makes limits; without one of bytes it is that of the service.
-    package init(buckets: Int = 1000, results: Int = 1000, nameBytes: Int? = nil) {
+    package init(
+        buckets: Int = 1000, results: Int = 1000, nameBytes: Int? = nil, work: Int = 50_000_000
+    ) {
         self.buckets = buckets
         self.results = results
         self.nameBytes = nameBytes ?? max(1 << 20, buckets << 10)
+        self.work = work
     }
 }
 
@@ -34,6 +39,9 @@ extension RequestLimits {
 
     /// What is said of more keys of all reads, or of more queriers for subscriptions.
     var tooManyReads: String { "Too many parameter queries (limit of \(keys))" }
+
+    /// What is said of more that is looked at.
+    var tooMuchWork: String { "Too much work for parameter queries (limit of \(work) bytes)" }
 
     /// What is said of more keys of one read.
     func tooManyKeys(_ count: Int) -> String {

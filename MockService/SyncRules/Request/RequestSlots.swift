@@ -50,18 +50,32 @@ package struct RequestSlots: Sendable {
             guard let member = Self.member(key, of: value) else { return .null }
             value = member
         }
-        return ScalarValue(parameter.source == .auth ? Self.withReals(value) : value)
+        return ScalarValue(parameter.source == .auth ? Self.claim(value) : value)
     }
 
-    /// All of a source as JSON text; numbers of a token as doubles, which the real service reads them as.
+    /// How many members of objects are looked at to find a value.
+    func memberCount(on parameter: RequestParameter) -> Int {
+        guard parameter.path.count > 1, let first = parameter.path.first,
+            var value = source(parameter.source).members[first]
+        else { return 0 }
+        var count = 0
+        for key in parameter.path.dropFirst() {
+            count += value.objectMembers?.count ?? 0
+            guard let member = Self.member(key, of: value) else { break }
+            value = member
+        }
+        return count
+    }
+
+    /// All of a source as JSON text; numbers of a token as `number` has them.
     package func text(of source: RequestParameter.Source) -> ScalarValue {
         ScalarValue(text: document(source).text)
     }
 
-    /// All of a source; numbers of a token as doubles.
+    /// All of a source; numbers of a token as `number` has them.
     func document(_ source: RequestParameter.Source) -> JSON {
         let json = self.source(source).json
-        return source == .auth ? Self.withReals(json) : json
+        return source == .auth ? Self.claim(json) : json
     }
 
     private func source(_ source: RequestParameter.Source) -> Source {
@@ -89,12 +103,23 @@ package struct RequestSlots: Sendable {
         }
     }
 
-    private static func withReals(_ value: JSON) -> JSON {
+    private static func claim(_ value: JSON) -> JSON {
         switch value {
-        case .number(let lexeme): .number(Double(lexeme).map(NumberText.real) ?? lexeme)
-        case .array(let elements): .array(elements.map(withReals))
-        case .object(let members): .object(members.map { JSONMember($0.name, withReals($0.value)) })
+        case .number(let lexeme): .number(number(lexeme))
+        case .array(let elements): .array(elements.map(claim))
+        case .object(let members): .object(members.map { JSONMember($0.name, claim($0.value)) })
         case .null, .bool, .string: value
         }
+    }
+
+    /// A number of a token: a double, which the real service reads it as.
+    ///
+    /// An integer that no double equals stays as it is: another one may be another account's (service 2.4).
+    private static func number(_ lexeme: String) -> String {
+        guard let real = Double(lexeme) else { return lexeme }
+        if let integer = ScalarValue(digits: lexeme), ScalarValue.real(real).keyValue != integer {
+            return lexeme
+        }
+        return NumberText.real(real)
     }
 }

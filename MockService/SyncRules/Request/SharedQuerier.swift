@@ -63,30 +63,33 @@ struct SharedQuerier: Sendable {
     ///   - plan: The plan that it is of.
     ///   - evaluator: What evaluates expressions.
     ///   - request: The request without a subscription.
-    init(_ querier: Querier, of plan: SyncPlan, _ evaluator: ExpressionRun, _ request: RequestSlots) {
+    ///   - work: What counts the work.
+    init(
+        _ querier: Querier, of plan: SyncPlan, _ evaluator: ExpressionRun, _ request: RequestSlots,
+        _ work: RequestWork
+    ) {
         source = querier.source
         name = plan.sources[querier.source].name
         isStatic = querier.isStatic
         listsNull = plan.edition < 3
         options = plan.options
-        let ways = KeyWays.all(of: querier)
-        stageWays = ways.stages
-        nameWays = ways.names
+        stageWays = querier.stageWays
+        nameWays = querier.nameWays
         steps = querier.stages.map { stage -> Step in
             switch stage {
             case .elements(let list, let filters):
                 return .elements(
-                    Self.elements(evaluator.folding(list, request), plan.options),
-                    filters: filters.map { evaluator.folding($0, request) })
+                    Self.elements(evaluator.folding(list, request, work), plan.options, work),
+                    filters: filters.map { evaluator.folding($0, request, work) })
             case .lookup(let lookup, let keys, let filters):
                 return .lookup(
-                    lookup, keys: keys.map { key in key.map { evaluator.folding($0, request) } },
-                    filters: filters.map { evaluator.folding($0, request) })
+                    lookup, keys: keys.map { key in key.map { evaluator.folding($0, request, work) } },
+                    filters: filters.map { evaluator.folding($0, request, work) })
             }
         }
-        let inputs = TupleInputs(slots: request, tuple: [])
+        let inputs = TupleInputs(slots: request, tuple: [], work: work)
         for gate in querier.gates {
-            let folded = evaluator.folding(gate, request)
+            let folded = evaluator.folding(gate, request, work)
             // One that cannot be decided is told to each subscription.
             if folded.isLiteral, let holds = try? evaluator.holds(folded, in: inputs) {
                 isClosed = isClosed || !holds
@@ -97,7 +100,7 @@ struct SharedQuerier: Sendable {
         for alternatives in querier.keys {
             var key = Key()
             for alternative in alternatives {
-                let folded = evaluator.folding(alternative, request)
+                let folded = evaluator.folding(alternative, request, work)
                 guard case .literal(let value) = folded else {
                     key.own.append(folded)
                     continue
@@ -116,12 +119,14 @@ struct SharedQuerier: Sendable {
         return ExactText(one) == ExactText(other)
     }
 
-    private static func elements(_ list: Expression, _ options: CompatibilityOptions) -> Elements {
+    private static func elements(
+        _ list: Expression, _ options: CompatibilityOptions, _ work: RequestWork
+    ) -> Elements {
         guard case .literal(let value) = list else {
             return list.inputs.isSubset(of: [.request]) ? .own(list) : .nested(list)
         }
         do throws(EvaluationError) {
-            return .shared(.success(try JSONElements(options: options).elements(of: value)))
+            return .shared(.success(try work.elements(of: value, options)))
         } catch {
             return .shared(.failure(error))
         }

@@ -26,7 +26,10 @@ extension QueryResolver {
     ) -> Located {
         guard let function = Function(rawValue: name), function.isInEdition3(context.engine) else {
             let isVolatile = Function.volatileNames.contains(name)
-            tell(isVolatile ? .notDeterministic : .unknownFunction, at: call.nameRange)
+            let known = Function.allCases.filter { $0.isInEdition3(context.engine) }.map(\.rawValue)
+            tell(
+                isVolatile ? .notDeterministic : .unknownFunction, at: call.nameRange,
+                hint: Hint.function(name, known))
             return invalid(range)
         }
         let arity = function.signature.arguments
@@ -71,7 +74,10 @@ extension QueryResolver {
             return Located(value, at: site(range), references: [reference] + path.references)
         default:
             let schema = ExactText(source.rawValue)
-            tell(.unknownRequestFunction, at: call.nameRange, hint: Hint.call(schema, name))
+            let known = ["parameters", "parameter"] + (source == .auth ? ["user_id"] : [])
+            let near = NearestName(ExactText(name)).nearest(of: known.map { ExactText($0) })
+            let hint = Hint.call(schema, name) ?? near.map { "Did you mean \(source.rawValue).\($0.text)?" }
+            tell(.unknownRequestFunction, at: call.nameRange, hint: hint)
             return invalid(range)
         }
     }

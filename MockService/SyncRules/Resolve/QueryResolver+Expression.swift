@@ -91,8 +91,9 @@ extension QueryResolver {
         switch relation.content {
         case .row(let input, _, let known):
             if let known, !known.contains(name.text) {
-                let hint = NearestName(name.text).column(of: known)
-                note(Diagnostic(.columnUnknown, at: text.range(range)).suggesting(hint))
+                note(Diagnostic(.columnUnknown, at: text.range(range))) {
+                    NearestName(name.text).column(of: known)
+                }
             }
             return Located(
                 .column(input, name.text), at: site(range), references: [Reference(input, at: site(range))])
@@ -120,9 +121,11 @@ extension QueryResolver {
     /// What a column is of; nil if that is not to be told, or is not there.
     mutating func relation(_ qualifier: NameSyntax?, at range: Range<Int>, in scope: Scope) -> Relation? {
         if let qualifier {
-            let found = scope.relation(qualifier.text)
+            let wanted = qualifier.schema.map { pattern($0, qualifier) }
+            let found = scope.relation(qualifier.text, in: wanted)
             if found == nil {
-                tell(.unknownSource, [qualifier.text.text], at: range, hint: Hint.source(qualifier.text))
+                let title = (qualifier.schema.map { "\($0.text)." } ?? "") + qualifier.text.text
+                tell(.unknownSource, [title], at: range, hint: Hint.source(qualifier.text))
             }
             return found
         }

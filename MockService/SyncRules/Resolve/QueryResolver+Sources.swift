@@ -64,7 +64,7 @@ extension QueryResolver {
             let columns = renamed(inner.columns, source, source.range)
             return relation(source, name.text, .columns(columns))
         }
-        let pattern = pattern(schema, name)
+        let pattern = pattern(schema?.text, name)
         let type = RowProcessor.OutputType(of: pattern, name, alias: source.alias)
         let input = addRow(pattern, name: name.text, type: type, at: siteRange(source))
         var rename: (alias: ExactText, table: ExactText)?
@@ -114,11 +114,11 @@ extension QueryResolver {
     }
 
     /// The tables that a name stands for; a schema may have the connection's tag before it: `"tag.schema"`.
-    private func pattern(_ schema: NameSyntax?, _ name: NameSyntax) -> TablePattern {
+    func pattern(_ schema: ExactText?, _ name: NameSyntax) -> TablePattern {
         var tag = NamePart.exact(context.options.defaultTag)
         var part = NamePart.exact(context.options.defaultSchema)
         if let schema {
-            let parts = schema.text.text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+            let parts = schema.text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2 { tag = NamePart(ExactText(String(parts[0]))) }
             part = NamePart(ExactText(String(parts[parts.count - 1])))
         }
@@ -133,9 +133,10 @@ extension QueryResolver {
         let tag = context.options.defaultTag
         let tables = schema.tables.filter { pattern.matches(tag: tag, schema: $0.schema, name: $0.name) }
         guard !tables.isEmpty else {
-            let nearest = NearestName(name.text).table(of: schema, default: context.options.defaultSchema)
-            let hint = pattern.name.isWildcard ? nil : nearest
-            note(Diagnostic(.tableUnknown, at: text.range(range)).suggesting(hint))
+            let first = context.options.defaultSchema
+            note(Diagnostic(.tableUnknown, at: text.range(range))) {
+                pattern.name.isWildcard ? nil : NearestName(name.text).table(of: schema, default: first)
+            }
             return nil
         }
         return Set(tables.flatMap { $0.columns.map(\.name) })

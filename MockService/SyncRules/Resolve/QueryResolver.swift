@@ -32,7 +32,7 @@ struct QueryResolver {
     }
 
     /// What it is resolved with.
-    let context: ResolverContext
+    private(set) var context: ResolverContext
     /// What was found wrong.
     private(set) var diagnostics = DiagnosticList()
     /// Where the names of the common table expressions stand that were used.
@@ -91,6 +91,13 @@ struct QueryResolver {
     /// Notes something about a place that may be in another text.
     mutating func note(_ diagnostic: Diagnostic) {
         if !isSilent { diagnostics.add(diagnostic) }
+    }
+
+    /// Notes a name that is not there, with the one that may be meant; only the first such names of a configuration have it.
+    mutating func note(_ diagnostic: Diagnostic, suggesting name: () -> String?) {
+        guard !isSilent, context.suggestionsLeft > 0 else { return note(diagnostic) }
+        context.suggestionsLeft -= 1
+        note(diagnostic.suggesting(name()))
     }
 
     /// Notes something that stands in this text or in a common table expression.

@@ -20,6 +20,12 @@ struct Relation {
     let site: Site
     /// Alias and table if rows are synced under another name than the table has, without quotes.
     let rename: (alias: ExactText, table: ExactText)?
+
+    /// Whether it is of the schema that a pattern names.
+    func isInSchema(of pattern: TablePattern) -> Bool {
+        guard case .row(_, let own, _) = content else { return false }
+        return own.tag == pattern.tag && own.schema == pattern.schema
+    }
 }
 
 /// The columns of a SELECT, each name once.
@@ -85,9 +91,16 @@ struct Scope {
     }
 
     /// What a name stands for.
-    func relation(_ name: ExactText) -> Relation? {
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - pattern: Names the schema that stands before it; nil if none does.
+    /// - Returns: What it stands for; nil if there is no such thing.
+    func relation(_ name: ExactText, in pattern: TablePattern? = nil) -> Relation? {
         for level in levels.reversed() {
-            if let place = level.places[name] { return level.relations[place] }
+            guard let place = level.places[name] else { continue }
+            let found = level.relations[place]
+            if pattern.map({ found.isInSchema(of: $0) }) ?? true { return found }
         }
         return nil
     }

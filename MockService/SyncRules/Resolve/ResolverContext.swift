@@ -8,4 +8,6 @@ struct ResolverContext {
     let options: CompileOptions
     /// The rules that expressions are evaluated by.
     let engine: Engine
+    /// How many more unknown names have the nearest one told.
+    var suggestionsLeft = SyntaxLimits.suggestions
 }

@@ -26,7 +26,9 @@ enum StatementReader {
         }
         guard case .select(let select, let range)? = statements.first else {
             let range = statements.first?.range ?? 0..<text.bytes.count
-            diagnostics.add(Diagnostic(.notASelect, at: text.range(range)))
+            let isUnion = if case .union? = statements.first { true } else { false }
+            diagnostics.add(
+                Diagnostic(.notASelect, at: text.range(range)).hinting(isUnion ? Hint.union : nil))
             return nil
         }
         return (select, range)

@@ -52,6 +52,7 @@ package struct StreamsResolver {
         let query = resolver.query(select, statement: statement)
         diagnostics.add(resolver.diagnostics)
         used.formUnion(resolver.used)
+        context.suggestionsLeft = resolver.context.suggestionsLeft
         return query
     }
 
@@ -63,7 +64,7 @@ package struct StreamsResolver {
     }
 
     /// Those of some common table expressions that can be used; what is wrong in them is told here and at no use.
-    private func entries(
+    private mutating func entries(
         _ tables: [CommonTable], _ diagnostics: inout DiagnosticList
     ) -> [CommonTableSet.Entry] {
         var entries: [CommonTableSet.Entry] = []
@@ -73,6 +74,7 @@ package struct StreamsResolver {
             var resolver = QueryResolver(table.query, context, isInCommonTable: true)
             resolver.check(select, statement: statement)
             diagnostics.add(resolver.diagnostics)
+            context.suggestionsLeft = resolver.context.suggestionsLeft
             if isTable(table.name) { diagnostics.add(Diagnostic(.cteShadows, at: table.nameRange)) }
             entries.append(CommonTableSet.Entry(table: table, select: select, statement: statement))
         }

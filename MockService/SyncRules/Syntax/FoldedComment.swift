@@ -16,8 +16,8 @@ enum FoldedComment {
             let place = next.value.lowerBound
             while index < comments.count, comments[index].upperBound <= place { index += 1 }
             guard index < comments.count else { return nil }
-            // Between parts that follow on each other in the YAML there is no line end.
-            let isFurtherLine = next.text.lowerBound > run.text.upperBound
+            // Else there is no line end between parts that follow on each other in the YAML.
+            let isFurtherLine = run.isFold || next.isFold || next.text.lowerBound > run.text.upperBound
             guard comments[index].lowerBound < place, isFurtherLine else { continue }
             let rest = place..<comments[index].upperBound
             let start = rest.first { text.bytes[$0] != UInt8(ascii: " ") }

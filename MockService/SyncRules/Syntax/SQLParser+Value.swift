@@ -119,10 +119,11 @@ extension SQLParser {
         let callables = following == .sign(.open) ? Keywords.callables : []
         guard var name = takeName(also: callables) else { throw unexpected("an expression") }
         var qualifier: NameSyntax?
-        // The schema of a table before its name says nothing more.
         while takeSign(.dot) {
-            if takeSign(.star) { return try make(.star(qualifier: name), start..<lastEnd) }
-            qualifier = name
+            // Before the name of a table may stand that of its schema.
+            let owner = name.inSchema(qualifier?.text)
+            if takeSign(.star) { return try make(.star(qualifier: owner), start..<lastEnd) }
+            qualifier = owner
             // Behind a point every word is a name.
             guard let next = takeName(also: Keywords.reserved) else { throw unexpected("a name") }
             name = next

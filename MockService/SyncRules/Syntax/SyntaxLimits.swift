@@ -8,6 +8,8 @@ package enum SyntaxLimits {
     package static let resolvedDepth = 200
     /// Expressions of one query.
     package static let nodes = 10_000
+    /// Unknown names of a configuration that the nearest one is told of: each is compared with all names of a schema.
+    package static let suggestions = 100
     /// Bytes of a configuration's text.
     package static let bytes = 1 << 20
 }

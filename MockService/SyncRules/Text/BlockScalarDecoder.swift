@@ -95,7 +95,7 @@ struct BlockScalarDecoder {
             let isBlank = text[place] == UInt8(ascii: " ") || text[place] == UInt8(ascii: "\t")
             if let before = lineEnd {
                 if isFolded, before.isFeed, !wasBlank, !isBlank {
-                    if blankLines.isEmpty { decoded.add([UInt8(ascii: " ")], before.range) }
+                    if blankLines.isEmpty { decoded.fold(before) }
                 } else {
                     decoded.add([before])
                 }

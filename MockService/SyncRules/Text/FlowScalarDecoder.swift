@@ -85,7 +85,7 @@ struct FlowScalarDecoder {
             if !first.isFeed {
                 decoded.add([first])
             } else if others.isEmpty {
-                decoded.add([UInt8(ascii: " ")], first.range)
+                decoded.fold(first)
             }
             decoded.add(others)
         } else if isCut {

@@ -47,21 +47,11 @@ struct DecodedScalar {
     private(set) var runs: [ScalarMap.Run] = []
 
     /// Adds bytes that were made of a part of the text.
-    ///
-    /// Bytes that stand there as they are join the run before them, so a line is one run.
     mutating func add(_ value: [UInt8], _ text: Range<Int>) {
         guard !value.isEmpty else { return }
         let start = bytes.count
         bytes += value
-        if value.count == text.count, let last = runs.last, last.value.count == last.text.count,
-            last.text.upperBound == text.lowerBound
-        {
-            let longer = ScalarMap.Run(
-                value: last.value.lowerBound..<bytes.count, text: last.text.lowerBound..<text.upperBound)
-            runs[runs.count - 1] = longer
-        } else {
-            runs.append(ScalarMap.Run(value: start..<bytes.count, text: text))
-        }
+        append(start..<bytes.count, text)
     }
 
     /// Adds bytes that stand in the text as they are.
@@ -70,12 +60,25 @@ struct DecodedScalar {
         guard !range.isEmpty else { return }
         let start = bytes.count
         bytes += text[range]
-        if let last = runs.last, last.value.count == last.text.count, last.text.upperBound == range.lowerBound
+        append(start..<bytes.count, range)
+    }
+
+    /// Adds the blank that a line end becomes; its run is its own, else nobody would see that there was a line end.
+    mutating func fold(_ end: LineEnd) {
+        let start = bytes.count
+        bytes.append(UInt8(ascii: " "))
+        runs.append(ScalarMap.Run(value: start..<bytes.count, text: end.range, isFold: true))
+    }
+
+    /// Adds a run; one that stands there byte by byte joins such a one before it, so a line is one run.
+    private mutating func append(_ value: Range<Int>, _ text: Range<Int>) {
+        if value.count == text.count, let last = runs.last, !last.isFold, last.value.count == last.text.count,
+            last.text.upperBound == text.lowerBound
         {
             runs[runs.count - 1] = ScalarMap.Run(
-                value: last.value.lowerBound..<bytes.count, text: last.text.lowerBound..<range.upperBound)
+                value: last.value.lowerBound..<value.upperBound, text: last.text.lowerBound..<text.upperBound)
         } else {
-            runs.append(ScalarMap.Run(value: start..<bytes.count, text: range))
+            runs.append(ScalarMap.Run(value: value, text: text))
         }
     }
 

@@ -6,11 +6,14 @@ package struct ScalarMap: Sendable, Hashable {
         package let value: Range<Int>
         /// The bytes of the text: byte by byte if there are as many, else all of them for each.
         package let text: Range<Int>
+        /// Whether it is a line end that folding has made a blank of.
+        package let isFold: Bool
 
-        /// Makes a run of both.
-        package init(value: Range<Int>, text: Range<Int>) {
+        /// Makes a run of its parts.
+        package init(value: Range<Int>, text: Range<Int>, isFold: Bool = false) {
             self.value = value
             self.text = text
+            self.isFold = isFold
         }
     }
 

@@ -18,4 +18,12 @@ package protocol ExpressionInputs {
 
     /// What is known of the table that a row is of.
     func table(_ fact: TableFact, _ input: Input) throws(EvaluationError) -> ScalarValue
+
+    /// What counts the work of the request; nil for rows, whose programs count their own.
+    var work: RequestWork? { get }
+}
+
+extension ExpressionInputs {
+    /// Nothing counts.
+    package var work: RequestWork? { nil }
 }

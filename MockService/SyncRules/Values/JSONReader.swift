@@ -1,6 +1,8 @@
 import PowerSyncWire
 
 /// Reads JSON in texts of rows and requests (service 6.10); numbers stay as they are spelled.
+///
+/// Half of a surrogate pair, which JavaScript takes, is U+FFFD: a text of Swift cannot hold it.
 package enum JSONReader {
     /// How deep arrays and objects may be nested.
     package static let depth = 200
@@ -19,7 +21,7 @@ package enum JSONReader {
     ) throws(EvaluationError) -> JSON {
         let limits = JSONLimits(
             depth: depth, numberBytes: LongInteger.digitLimit, values: values,
-            refusesDuplicateNames: refusesDuplicates)
+            refusesDuplicateNames: refusesDuplicates, replacesHalfCharacters: true)
         do throws(WireError) {
             return ordered(try JSON.parse(text, limits: limits))
         } catch {

@@ -27,7 +27,7 @@ struct MemberPath {
     /// - Throws: `EvaluationError` unless it begins with `$`.
     init(path: String) throws(EvaluationError) {
         guard path.utf8.first == UInt8(ascii: "$") else {
-            throw EvaluationError(message: "JSON path must start with $.")
+            throw EvaluationError(message: DiagnosticName.jsonPath.message(), kind: .path)
         }
         self.init(member: path, isFixed: true)
     }

@@ -38,6 +38,7 @@ package struct LanguageConformance: Sendable {
     /// - Throws: `StackError` if there is nothing to run, or a file is no such file; `CancellationError`.
     package func run(_ paths: [String]) throws -> Bool {
         var counts = Counts()
+        try missing.checkFiles(of: paths)
         for path in paths { try run(path, &counts) }
         guard counts.passed + counts.failed + counts.listed > 0 else {
             throw StackError(.file, "there is no such job in \(paths.joined(separator: ", "))")
@@ -54,14 +55,20 @@ package struct LanguageConformance: Sendable {
 
     private func run(_ path: String, _ counts: inout Counts) throws {
         let (folder, name) = Self.parts(of: path)
-        let worlds = try LanguageWorlds(parsing: TextFile.read(folder + "worlds.json"))
+        // First what was named: worlds.json lies beside it alone.
+        guard !JSONFiles.isFolder(path) else {
+            throw StackError(.file, "\(path) is a folder; name a file of JSON lines, see --help")
+        }
         let lines = try Array(TextFile.read(path).utf8).split(separator: UInt8(ascii: "\n"))
+        let worlds = try LanguageWorlds(parsing: TextFile.read(folder + "worlds.json"))
+        var ids: Set<Int> = []
         for (number, line) in lines.enumerated() {
             try Task.checkCancellation()
             let job: LanguageJob
             let comparison: LanguageComparison
             do throws(StackError) {
                 job = try LanguageJob(Array(line))
+                ids.insert(job.id)
                 if let only, !only.contains(job.id) { continue }
                 comparison = LanguageComparison(
                     job, compile(job.yaml, worlds.schema(of: job)), try worlds.tables(of: job))
@@ -70,9 +77,11 @@ package struct LanguageConformance: Sendable {
             }
             if comparison.isReordered { counts.reordered += 1 }
             let reason = missing.reason(of: job.id, in: name)
-            if comparison.differences.isEmpty {
+            if comparison.differences.isEmpty, let reason, only == nil {
+                counts.failed += 1
+                print("\(path): job \(job.id) is listed (\(reason)), but equal: strike it off")
+            } else if comparison.differences.isEmpty {
                 counts.passed += 1
-                if isVerbose, let reason { print("\(path): job \(job.id) is equal, and listed: \(reason)") }
             } else if let reason {
                 counts.listed += 1
                 if isVerbose { print("\(path): job \(job.id) differs as listed: \(reason)") }
@@ -80,6 +89,10 @@ package struct LanguageConformance: Sendable {
                 counts.failed += 1
                 tell(comparison.differences, of: job, in: path)
             }
+        }
+        for unknown in missing.ids(beside: ids, in: name) {
+            counts.failed += 1
+            print("\(path): there is no job \(unknown), which is listed: strike it off")
         }
     }
 
@@ -103,7 +116,7 @@ package struct LanguageConformance: Sendable {
     }
 
     /// The folder with its slash, and the name without its ending.
-    private static func parts(of path: String) -> (folder: String, name: String) {
+    static func parts(of path: String) -> (folder: String, name: String) {
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let file = path[slash...]
         let name = file.lastIndex(of: ".").map { file[..<$0] } ?? file

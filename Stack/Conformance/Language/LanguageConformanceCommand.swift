@@ -14,6 +14,9 @@ extension ConformanceCommand {
               powersync-stack conformance language Tests/Fixtures/language/expressions.jsonl
               powersync-stack conformance language --only 12,40-49 Tests/Fixtures/language/mistakes.jsonl
 
+            A job that differs as it is listed with --expect-differences has been compared, and is neither passed nor \
+            failed. Without --only, one that is listed and equal fails, as does one that is not there.
+
             A difference names the file, the job, and the place: lines with - were recorded, lines with + are what \
             this language makes of it.
 
@@ -27,11 +30,11 @@ extension ConformanceCommand {
                 "--only", "N",
                 help: "Only these jobs, with their configurations: numbers and ranges such as 1,5-9."),
             Option(
-                "--expect-missing", "FILE",
-                help: "Jobs that may differ, a line: file without its ending, numbers, the reason."),
+                "--expect-differences", "FILE",
+                help: "Jobs that differ, a line: file without its ending, numbers, the reason."),
             Option(
                 "--verbose",
-                help: "Print the configuration of each job that differs, and a line for each that may."),
+                help: "Print the configuration of each job that differs, and a line for each that is listed."),
         ], arguments: ["FILE…"]
     ) { arguments in
         let paths = arguments.arguments
@@ -51,8 +54,8 @@ extension ConformanceCommand {
             }
             run.only = only
         }
-        if let path = arguments.value("--expect-missing") {
-            run.missing = try MissingJobs(parsing: try TextFile.read(path))
+        if let path = arguments.value("--expect-differences") {
+            run.missing = try MissingJobs(parsing: try TextFile.read(path), named: path)
         }
         return try run.run(paths) ? 0 : 1
     }

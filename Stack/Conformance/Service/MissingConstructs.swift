@@ -8,9 +8,11 @@ package struct MissingConstructs: Sendable {
 
     /// Reads a list: a line for each scenario, its name, white space, the reason; `#` begins a remark.
     ///
-    /// - Parameter text: the list.
+    /// - Parameters:
+    ///   - text: the list.
+    ///   - list: what it is called in messages.
     /// - Throws: `StackError` with `.file` for a line without a reason, or a name that stands twice.
-    package init(parsing text: String) throws(StackError) {
+    package init(parsing text: String, named list: String = "the list") throws(StackError) {
         var byName: [String: String] = [:]
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = line.split(separator: " ", maxSplits: 1)
@@ -18,7 +20,7 @@ package struct MissingConstructs: Sendable {
             let construct = words.count == 2 ? String(words[1].drop { $0 == " " }) : ""
             guard !construct.isEmpty, byName.updateValue(construct, forKey: String(name)) == nil else {
                 throw StackError(
-                    .file, "line \(index + 1): a line is the name of a scenario, once, and the reason")
+                    .file, "\(list):\(index + 1): a line is the name of a scenario, once, and the reason")
             }
         }
         self.byName = byName

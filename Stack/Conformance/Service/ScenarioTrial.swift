@@ -11,9 +11,6 @@ struct ScenarioTrial: Sendable {
         var remarks: [String] = []
         /// Where lines differ although what a client holds does not.
         var lineDifferences: [String] = []
-
-        /// Whether it failed.
-        var isFailure: Bool { if case .failed = outcome { true } else { false } }
     }
 
     /// What all scenarios share.

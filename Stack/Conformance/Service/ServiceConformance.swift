@@ -64,7 +64,7 @@ package struct ServiceConformance: Sendable {
     /// - Throws: `StackError` if there is nothing to play, `PostgresServerError`, `CancellationError`.
     package func run(_ session: Session) async throws -> Bool {
         func list(_ path: String) throws(StackError) -> MissingConstructs {
-            try MissingConstructs(parsing: try TextFile.read(path))
+            try MissingConstructs(parsing: try TextFile.read(path), named: path)
         }
         let missing = try options.missing.map { path throws(StackError) in try list(path) }
         let differing = try options.differing.map { path throws(StackError) in try list(path) }

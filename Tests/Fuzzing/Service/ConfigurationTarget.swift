@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncCrypto
 import PowerSyncMockService
 import PowerSyncPostgresSource
+import PowerSyncSystem
 import PowerSyncWire
 
 /// The readers of configuration files; the second byte chooses what is repeated.
@@ -103,20 +104,18 @@ struct ConfigurationTarget: FuzzTarget {
     }
 
     private static func hasPlace(_ error: ConfigurationError, in places: TextPlaces) -> Bool {
-        guard let place = error.message.prefixMatch(of: /file: line ([0-9]+), column ([0-9]+): ./),
+        guard let place = error.message.prefixMatch(of: /file:([0-9]+):([0-9]+): ./),
             let line = Int(place.1), let column = Int(place.2)
         else { return false }
         return places.have(line: line, column: column)
     }
 
-    private struct NoFile: Error {}
-
     /// What a configuration says, as texts.
     private static func read(_ text: String) -> Result<[String], ConfigurationError> {
         let inputs = ConfigurationReader.Inputs(
             environment: ["PS_TEXT": "text", "PS_PORT": "80"],
-            readFile: { path in
-                guard path == "sync.yaml" else { throw NoFile() }
+            readFile: { path throws(SystemError) in
+                guard path == "sync.yaml" else { throw SystemError(.file, "cannot read \(path)") }
                 return "streams: {}"
             }, statePath: { "state" }, systemAuthorities: { "authorities" })
         return Result { () throws(ConfigurationError) in
@@ -130,7 +129,7 @@ struct ConfigurationTarget: FuzzTarget {
                 service.source.uri, "\(parameters)", "\(service.source.certificates as Any)",
                 service.slotNamePrefix,
                 "\(service.heartbeat)", service.statePath, service.host, "\(service.port)",
-                "\(service.metricsPort ?? -1)", service.syncConfig, service.syncConfigName,
+                "\(service.metricsPort ?? -1)", service.syncConfig.text, service.syncConfig.file,
                 "\(service.keys.map { "\($0) \($0.thumbprint)" })", "\(service.jwksURIs)",
                 "\(service.audience)",
                 "\(service.maxConcurrentConnections)", "\(service.maxBucketsPerConnection)",

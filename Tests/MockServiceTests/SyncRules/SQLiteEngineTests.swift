@@ -69,6 +69,35 @@ struct SQLiteEngineTests {
         #expect(try run.value(of: .arithmetic(.subtract, infinite, infinite), in: row) == .null)
     }
 
+    @Test func nothingIsInAnEmptyArray() throws {
+        let connection = try SQLiteConnection(path: ":memory:")
+        defer { connection.close() }
+        let nulls: [ScalarValue] = [.null, .null, .null]
+        for value in [ScalarValue.null, .integer(1)] {
+            let found = try run.value(of: .oneOf(.literal(value), []), in: Row(values: nulls))
+            let sql = value.isNull ? "NULL IN ()" : "1 IN ()"
+            let expected = try expected(sql, nulls, connection)
+            #expect(found == expected && found == .integer(0))
+        }
+    }
+
+    /// What stands right of `->`: brackets are a path, a sign makes a name.
+    @Test(arguments: [
+        ("[1,2]", "+1"), ("[1,2]", "[1]"), ("[1,2]", "[#-1]"), ("[[1,2],3]", "[0][1]"),
+        ("{\"+1\":7}", "+1"), ("{\"-1\":7}", "-1"), ("{\"[1]\":5}", "[1]"),
+    ])
+    func membersAreFoundAsSQLiteFindsThem(_ json: String, _ name: String) throws {
+        let connection = try SQLiteConnection(path: ":memory:")
+        defer { connection.close() }
+        let row = [ScalarValue(text: json), ScalarValue(text: name)]
+        for form in MemberForm.allCases {
+            let member = Expression.member(.literal(row[0]), .literal(row[1]), form)
+            let found = try run.value(of: member, in: Row(values: [.null, .null, .null]))
+            let expected = try expected("p0 \(form.rawValue) p1", row, connection)
+            #expect(found == expected, "\(json) \(form.rawValue) \(name)")
+        }
+    }
+
     @Test(arguments: ["{", "", "nul"])
     func whatIsNoJSONIsAnError(_ text: String) throws {
         let json = Expression.literal(ScalarValue(text: text))

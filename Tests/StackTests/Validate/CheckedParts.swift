@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncSyncRules
 import PowerSyncWire
 
@@ -16,7 +17,7 @@ enum CheckedParts {
         var list = DiagnosticList()
         for diagnostic in diagnostics { list.add(diagnostic) }
         let config = CompiledConfig(plan: emptyPlan, diagnostics: list, text: SourceText(text))
-        return ConfigurationCheck(CheckedConfiguration(file: file, text: text), config)
+        return ConfigurationCheck(SyncConfigText(file: file, text: text), config)
     }
 
     /// A diagnostic about some bytes.

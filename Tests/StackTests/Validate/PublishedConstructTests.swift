@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncMockService
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -10,7 +11,7 @@ import Testing
 struct PublishedConstructTests {
     /// What is wrong with a configuration.
     private func errors(_ text: String) -> [String] {
-        let check = ConfigurationCheck(CheckedConfiguration(file: "sync.yaml", text: text))
+        let check = ConfigurationCheck(SyncConfigText(file: "sync.yaml", text: text))
         return check.diagnostics.filter { $0.severity == .fatal }.map(\.line)
     }
 

@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncSyncRules
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 struct PublishedMistakeTests {
     /// What is told of a configuration: `line:column name part`.
     private func told(_ text: String) -> [String] {
-        let check = ConfigurationCheck(CheckedConfiguration(file: "sync.yaml", text: text))
+        let check = ConfigurationCheck(SyncConfigText(file: "sync.yaml", text: text))
         return check.diagnostics.map { diagnostic in
             let bytes = check.checked.source.bytes[diagnostic.range.start..<diagnostic.range.end]
             let place = "\(diagnostic.start.line):\(diagnostic.start.column)"
