@@ -363,8 +363,8 @@ package final class Backend: Sendable {
             return .map(try TableMap(yaml: yaml, source: "table map"), name: "table map")
         case .file(let path):
             let yaml: String
-            do {
-                yaml = try String(contentsOfFile: path, encoding: .utf8)
+            do throws(SystemError) {
+                yaml = try FileBytes.text(ofFile: path)
             } catch {
                 throw BackendError(.tableMap, "the table map cannot be read: \(path)", cause: error)
             }

@@ -148,11 +148,12 @@ package enum MockServiceCommand {
         }
         let file = arguments.value("-c") ?? environment["POWERSYNC_CONFIG_PATH"] ?? "powersync.yaml"
         let text: String
-        do {
-            text = try String(contentsOfFile: file, encoding: .utf8)
+        do throws(SystemError) {
+            text = try FileBytes.text(ofFile: file)
         } catch {
             throw fatal(
-                "the configuration file '\(file)' cannot be read; name it with -c or POWERSYNC_CONFIG_PATH")
+                "the configuration file '\(file)' cannot be read: \(error.reason); name it with -c or "
+                    + "POWERSYNC_CONFIG_PATH")
         }
         let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
         return try read(text, file, file: file, folder: folder.isEmpty ? "/" : folder, environment)

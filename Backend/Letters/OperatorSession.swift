@@ -3,12 +3,6 @@ import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// What the commands for operators have in common: the environment that names the database, and where they write.
 struct OperatorSession: Sendable {
     /// The environment, read when a command runs.
@@ -16,9 +10,7 @@ struct OperatorSession: Sendable {
     /// Writes a text and the end of a line.
     let output: @Sendable (String) -> Void
 
-    static let readFile: @Sendable (String) throws -> String = {
-        try String(contentsOfFile: $0, encoding: .utf8)
-    }
+    static let readFile: @Sendable (String) throws -> String = { try FileBytes.text(ofFile: $0) }
 
     /// The option of every command that prints.
     static let jsonOption = Option("--json", help: "Print JSON, for programs.")

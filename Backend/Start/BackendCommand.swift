@@ -67,9 +67,8 @@ package enum BackendCommand {
         let variables = ProcessInfo.processInfo.environment
         let (log, writer) = try logger(variables)
         defer { writer.end() }
-        let configuration = try BackendConfiguration(environment: variables) {
-            try String(contentsOfFile: $0, encoding: .utf8)
-        }
+        let configuration = try BackendConfiguration(
+            environment: variables, readFile: OperatorSession.readFile)
         // The end of a terminal ends what was started at it; elsewhere a hang-up is the word to read again.
         let isAtTerminal = isatty(0) == 1
         let signals = StopSignal.stream(hangUp: isAtTerminal)

@@ -6,8 +6,12 @@
     import Glibc
 #endif
 
-/// Bytes of files that are open.
+/// Bytes of files.
 package enum FileBytes {
+    /// How many bytes a text may have that is read as a whole: what people and their tools write has fewer, and a path may
+    /// lead to something without an end.
+    package static let textLimit = 64 << 20
+
     /// Reads bytes from a place on; where else the file is being read stays as it is.
     ///
     /// - Parameters:
@@ -42,10 +46,14 @@ package enum FileBytes {
 
     /// Reads a whole file of text.
     ///
-    /// - Parameter path: The file.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limit: How many bytes it may have.
     /// - Returns: Its text.
-    /// - Throws: `SystemError` with `file`; without an error number for what is no UTF-8.
-    package static func text(ofFile path: String) throws(SystemError) -> String {
+    /// - Throws: `SystemError` with `file`; without an error number for what is too long or no UTF-8.
+    package static func text(
+        ofFile path: String, limit: Int = FileBytes.textLimit
+    ) throws(SystemError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError(.file, "cannot read \(path)", errno: errno) }
         defer { close(descriptor) }
@@ -56,6 +64,9 @@ package enum FileBytes {
             guard count != 0 else { break }
             guard count > 0 else { throw SystemError(.file, "cannot read \(path)", errno: errno) }
             bytes += buffer[..<count]
+            guard bytes.count <= limit else {
+                throw SystemError(.file, "\(path) is longer than \(limit) bytes")
+            }
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SystemError(.file, "\(path) is not a text in UTF-8")

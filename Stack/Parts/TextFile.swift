@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -12,14 +14,11 @@ enum TextFile {
     /// - Returns: its text.
     /// - Throws: `StackError` with `.file`.
     static func read(_ path: String) throws(StackError) -> String {
-        // The reason (missing, not allowed) is the same to the reader: this path does not lead to a text.
-        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
-            throw StackError(.file, "cannot read \(path)")
+        do throws(SystemError) {
+            return try FileBytes.text(ofFile: path)
+        } catch {
+            throw StackError(.file, "\(error)")
         }
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw StackError(.file, "\(path) is not a text in UTF-8")
-        }
-        return text
     }
 
     /// Makes a folder and those above it.

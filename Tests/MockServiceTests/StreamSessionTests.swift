@@ -174,7 +174,7 @@ struct StreamSessionTests {
         #expect(play.lines(3500) == ["diff 3500 +[\"a\"] -[]", "D a 2500>3500 1000+", "cc 3500"])
     }
 
-    @Test func theLimitOfRowsSpansBuckets() {
+    @Test func p26TheLimitOfRowsSpansBuckets() {
         var play = Play()
         play.names = ["a", "b"]
         play.put("a", 1...600)
@@ -185,8 +185,7 @@ struct StreamSessionTests {
             ])
     }
 
-    @Test func aNewerCheckpointInterruptsAndWhatIsLeftIsCarried() {
-        // P14.
+    @Test func p14ANewerCheckpointInterruptsAndWhatIsLeftIsCarried() {
         var play = Play()
         play.names = ["p1", "p3"]
         play.priorities = ["p1": 1, "p3": 3]
@@ -202,7 +201,7 @@ struct StreamSessionTests {
             ])
     }
 
-    @Test func aCheckpointThatChangesNothingDoesNotInterrupt() {
+    @Test func p15ACheckpointThatChangesNothingDoesNotInterrupt() {
         var play = Play()
         play.names = ["a"]
         play.put("a", 1...2000)

@@ -139,6 +139,6 @@ struct ClientOptionsTests {
 
     @Test func aFileThatIsNotThereIsAMistake() {
         let error = #expect(throws: StackError.self) { try options(["--token-file", "/nowhere/token"]) }
-        #expect(error?.message == "cannot read /nowhere/token")
+        #expect(error?.message == "cannot read /nowhere/token: No such file or directory")
     }
 }

@@ -127,6 +127,6 @@ struct SchemaFileTests {
             #expect(error?.code == .file && error?.message == "\(path): \(message)")
         }
         let missing = #expect(throws: StackError.self) { try SchemaFile.read(folder.path + "/none.json") }
-        #expect(missing?.message == "cannot read \(folder.path)/none.json")
+        #expect(missing?.message == "cannot read \(folder.path)/none.json: No such file or directory")
     }
 }

@@ -1,4 +1,5 @@
 import PowerSyncSyncRules
+import PowerSyncWire
 import Testing
 
 /// Streams of edition 2: what is told of them as recorded in `Tests/Fixtures/language`, and what no vector says.
@@ -79,6 +80,26 @@ struct AlphaStreamTests {
         #expect(throws: EvaluationError.self) {
             try rig.places("docs", ["readers": ScalarValue(text: #"{"a":"u"}"#)])
         }
+    }
+
+    /// NULL has no bucket and no error, as recorded; of other JSON that is no array nothing is.
+    @Test func anArrayOfTheRequestThatIsNoJSONIsAnErrorOfItsSubscription() throws {
+        let rig = try AlphaRig("SELECT * FROM docs WHERE team IN subscription.parameter('ids')")
+        let ids: [JSON] = [
+            .string("invalid json"), .integer(7), .string(#"["a"]"#), .null, .string(#"{"a":"b"}"#),
+            .string(#""b""#),
+        ]
+        var request = try RequestRig(
+            rig.plan,
+            subscriptions: ids.map {
+                StreamSubscription(stream: "stream", parameters: .object([JSONMember("ids", $0)]))
+            })
+        let resolution = try request.resolve()
+        #expect(resolution.buckets.map(\.name.text) == [#"stream|0["a"]"#])
+        #expect(resolution.buckets.map(\.reasons) == [[.subscription(2)]])
+        #expect(resolution.failures.map(\.reason) == [.subscription(0), .subscription(1)])
+        let message = "Error evaluating bucket ids: Expected JSON string"
+        #expect(resolution.failures.map(\.message) == [message, message])
     }
 
     @Test func aSubSelectMayAskForElementsOfItsRows() throws {

@@ -1,4 +1,3 @@
-import Foundation
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import Testing
@@ -182,11 +181,7 @@ struct Edition2VectorTests {
 
     /// The tests above are named by their numbers, and each expects something.
     @Test func everyNumberHasAnExpectation() throws {
-        let source = try Repository.text("Tests/SyncRulesTests/Edition2VectorTests.swift")
-        let tests = source.components(separatedBy: "\n    @Test").dropFirst()
-        let tested = tests.filter { $0.contains("#expect(") }.compactMap { test -> Int? in
-            test.firstMatch(of: /func s(\d+)[A-Z]/).flatMap { Int($0.1) }
-        }
+        let tested = try Repository.numberedTests("s", in: "Tests/SyncRulesTests/Edition2VectorTests.swift")
         let numbers = try Repository.vectorNumbers("S")
         #expect(tested == numbers.sorted() && numbers.count == 18)
     }

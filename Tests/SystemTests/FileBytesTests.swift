@@ -30,6 +30,41 @@ import Testing
         #expect(lseek(descriptor, 0, SEEK_CUR) == 10)
     }
 
+    private func file(_ bytes: [UInt8]) throws -> String {
+        let path = folder.path + "/text"
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+        return path
+    }
+
+    /// It is longer than what one call reads.
+    @Test func aTextIsReadToItsEndUpToALimit() throws {
+        let text = String(repeating: "\u{E4}", count: 100_000)
+        let path = try file(Array(text.utf8))
+        #expect(try FileBytes.text(ofFile: path) == text)
+        #expect(try FileBytes.text(ofFile: path, limit: 200_000) == text)
+        let longer = #expect(throws: SystemError.self) {
+            try FileBytes.text(ofFile: path, limit: 199_999)
+        }
+        #expect(longer?.message == "\(path) is longer than 199999 bytes" && longer?.errno == 0)
+        let endless = #expect(throws: SystemError.self) {
+            try FileBytes.text(ofFile: "/dev/zero", limit: 1_000_000)
+        }
+        #expect(endless?.message == "/dev/zero is longer than 1000000 bytes")
+    }
+
+    @Test func whatIsNoTextIsSaid() throws {
+        let path = try file([0x61, 0xFF])
+        let error = #expect(throws: SystemError.self) { try FileBytes.text(ofFile: path) }
+        #expect(error?.message == "\(path) is not a text in UTF-8" && error?.errno == 0)
+        let none = #expect(throws: SystemError.self) { try FileBytes.text(ofFile: path + ".none") }
+        #expect(none?.isMissingFile == true && none?.message == "cannot read \(path).none")
+        let other = #expect(throws: SystemError.self) { try FileBytes.text(ofFile: folder.path) }
+        #expect(other?.errno == EISDIR)
+    }
+
     @Test func whatCannotBeReadIsNamed() throws {
         let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY)
         try #require(descriptor >= 0)

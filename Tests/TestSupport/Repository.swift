@@ -38,6 +38,15 @@ package enum Repository {
         return Set(rows.compactMap { row in Int(row.dropFirst(3).prefix { $0.isNumber }) })
     }
 
+    /// Returns the numbers of those tests of a file that are named by a letter and a number, and expect something.
+    package static func numberedTests(_ letter: Character, in path: String) throws -> [Int] {
+        try text(path).components(separatedBy: "\n    @Test").dropFirst().compactMap { test in
+            let parts = test.components(separatedBy: "func \(letter)")
+            guard parts.count > 1, parts[1].contains("#expect(") else { return nil }
+            return Int(parts[1].prefix { $0.isNumber })
+        }
+    }
+
     /// Returns the names of suites, tests and all else that the sources of tests declare as a structure or a function.
     package static func declaredInTests() throws -> Set<String> {
         let files = FileManager.default.enumerator(

@@ -9,17 +9,16 @@ package typealias SetWriteCheckpoints = BoundedChanges<[ExactText: Int64]>
 
 /// What has changed of one kind, as long as it is not too much to say.
 package struct BoundedChanges<Content: ChangedContent & Sendable>: Sendable {
-    /// All of it; nil if it is too much, or if it is not known which it is: then any may be of it.
-    package private(set) var known: Content?
-    private let limit: Int
+    /// What is known, and how much of it may be; once that is nothing it stays so.
+    private var bounded: (content: Content, limit: Int)?
 
-    private init(known: Content?, limit: Int) {
-        self.known = known
-        self.limit = limit
-    }
+    private init(_ bounded: (content: Content, limit: Int)?) { self.bounded = bounded }
 
     /// Any may have changed.
-    package static var any: BoundedChanges { BoundedChanges(known: nil, limit: 0) }
+    package static var any: BoundedChanges { BoundedChanges(nil) }
+
+    /// All of it; nil if it is too much, or if it is not known which it is: then any may be of it.
+    package var known: Content? { bounded?.content }
 
     /// Whether surely none has.
     package var isEmpty: Bool { known?.isEmpty ?? false }
@@ -27,15 +26,15 @@ package struct BoundedChanges<Content: ChangedContent & Sendable>: Sendable {
     /// Adds those of a newer checkpoint, which take the place of those that are there.
     package mutating func formUnion(_ newer: BoundedChanges) {
         guard let added = newer.known else {
-            known = nil
+            bounded = nil
             return
         }
-        if !added.isEmpty { known?.add(added) }
+        if !added.isEmpty { bounded?.content.add(added) }
         bound()
     }
 
     private mutating func bound() {
-        if let count = known?.count, count > limit { known = nil }
+        if let bounded, bounded.content.count > bounded.limit { self.bounded = nil }
     }
 }
 
@@ -43,11 +42,11 @@ extension ChangedBuckets {
     /// Makes buckets of which there are none.
     ///
     /// - Parameter limit: How many are kept.
-    package init(limit: Int = StoreLimits().changedBuckets) { self.init(known: [:], limit: limit) }
+    package init(limit: Int = StoreLimits().changedBuckets) { self.init((content: [:], limit: limit)) }
 
     /// Adds a bucket, or the newer totals of one.
     package mutating func insert(_ name: ExactText, _ totals: BucketTotals) {
-        known?[name] = totals
+        bounded?.content[name] = totals
         bound()
     }
 }
@@ -56,11 +55,11 @@ extension ChangedLookups {
     /// Makes keys of which there are none.
     ///
     /// - Parameter limit: How many are kept.
-    package init(limit: Int = StoreLimits().changedLookups) { self.init(known: [], limit: limit) }
+    package init(limit: Int = StoreLimits().changedLookups) { self.init((content: [], limit: limit)) }
 
     /// Adds a key.
     package mutating func insert(_ key: LookupKey) {
-        known?.insert(key)
+        bounded?.content.insert(key)
         bound()
     }
 }
@@ -69,11 +68,11 @@ extension SetWriteCheckpoints {
     /// Makes ids of which there are none.
     ///
     /// - Parameter limit: How many are kept.
-    package init(limit: Int = StoreLimits().changedLookups) { self.init(known: [:], limit: limit) }
+    package init(limit: Int = StoreLimits().changedLookups) { self.init((content: [:], limit: limit)) }
 
     /// Adds one, which is larger than the one before of its client.
     package mutating func insert(_ named: CustomWriteCheckpoint) {
-        known?[named.key] = named.id
+        bounded?.content[named.key] = named.id
         bound()
     }
 }

@@ -46,14 +46,15 @@ struct AlphaVariants {
         draft.keys.append([value])
     }
 
-    /// An element of an array of the request, which is walked in a step of its own; what is no array has none.
+    /// An element of an array of the request, which is walked in a step of its own; other JSON has none, and what is no
+    /// JSON text is an error of the subscription (service 3.6; 9.2, P24).
     private func element(of array: Expression, _ draft: inout Draft) -> Expression {
-        let number = draft.steps.count
-        let hasElements = Expression.Branch(when: .call(.jsonArrayLength, [array]), then: array)
-        let isJSON = Expression.Branch(
-            when: .call(.jsonValid, [array]), then: .choice(base: nil, [hasElements], otherwise: nil))
-        draft.steps.append(.elements(.choice(base: nil, [isJSON], otherwise: nil), filters: []))
-        return .element(.element(number), .value)
+        let element = Input.element(draft.steps.count)
+        // An index is an integer; a member has its name, a single value nothing.
+        let isOfArray = Expression.comparison(
+            .equal, .call(.typeof, [.element(element, .key)]), .literal(ScalarValue(text: "integer")))
+        draft.steps.append(.elements(array, filters: [isOfArray]))
+        return .element(element, .value)
     }
 
     /// A sub-select is a lookup: for a value of the row it has those of the key, for one of the request it is a gate.
