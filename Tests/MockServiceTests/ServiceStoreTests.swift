@@ -211,6 +211,33 @@ struct ServiceStoreTests {
         }
     }
 
+    /// A row that is in too many places is in none of that query, and leaves no bucket behind where it was evaluated with
+    /// what is kept of it.
+    @Test func aQueryWithoutAValueMakesNoBuckets() async throws {
+        try await withFolder { path in
+            let config = """
+                config: {edition: 3}
+                streams:
+                  s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
+                  all: {query: SELECT * FROM t WHERE auth.user_id() IN big}
+                """
+            var limits = StoreLimits()
+            limits.rowPlaces = 10
+            let fixture = try await Fixture(path: path, config, limits: limits)
+            let readers = (0..<500).map { "\"u\($0)\"" }
+            let list = "[\(readers.joined(separator: ","))]"
+            _ = try await fixture.apply([.insert(row("a", "u1", .text(list)))], commit: 1)
+            #expect(try await fixture.count("bucket") == 1)
+            let update = RowChange.update(old: nil, new: row("a", "u2", .unchangedToast))
+            let result = try await fixture.apply([update], commit: 2)
+            #expect(result.warnings.counts.keys.allSatisfy { $0.hasSuffix("more than 10 places.") })
+            #expect(result.warnings.counts.values.reduce(0, +) == 1)
+            #expect(try await fixture.operations("u2").count == 1)
+            #expect(try await fixture.count("bucket") == 2)
+            try await fixture.close()
+        }
+    }
+
     /// Of a short row nothing is kept, until a value of it was missing.
     @Test func aRowThatWasReadAgainIsKnownFromThenOn() async throws {
         try await withFolder { path in

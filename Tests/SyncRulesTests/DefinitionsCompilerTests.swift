@@ -59,6 +59,60 @@ struct DefinitionsCompilerTests {
         #expect(try rig.places(#"{"id":"d","readers":[null]}"#, in: "docs").isEmpty)
     }
 
+    /// As recorded a null in an array is found by NULL, of a lookup (configurations, 1378) and of a request (530); a column
+    /// that is NULL is not.
+    @Test func aNullThatALookupFindsIsOneOfAnArrayAlone() throws {
+        let team = ["SELECT team AS k FROM users WHERE id = request.user_id()"]
+        let data = [
+            "SELECT id FROM docs WHERE team = bucket.k", "SELECT id FROM docs WHERE bucket.k IN teams",
+        ]
+        let rig = try DefinitionRig(DefinitionRig.yaml(team, data))
+        #expect(try rig.buckets([("users", #"{"id":"user1","team":null}"#)]).names == ["mybucket[null]"])
+        #expect(try rig.places(#"{"id":"a","team":null}"#, in: "docs").isEmpty)
+        let row = #"{"id":"b","team":null,"teams":[null]}"#
+        #expect(try rig.places(row, in: "docs") == [#"mybucket[null] docs b {"id":"b"}"#])
+    }
+
+    private static let ofUser = "SELECT team AS k FROM users WHERE id = request.user_id()"
+
+    private static let nullable: [([String], Bool)] = [
+        ([ofUser], true), (["SELECT request.jwt() ->> 'team' AS k"], true),
+        (["SELECT token_parameters.team AS k"], true), (["SELECT request.user_id() AS k", ofUser], true),
+        (["\(ofUser) OR lead = request.user_id()"], true), (["\(ofUser) AND team IS NOT NULL"], false),
+        (["\(ofUser) AND team IS NOT NULL OR lead = request.user_id()"], true),
+        (["\(ofUser) AND team != ''"], false),
+        (["SELECT team AS k FROM users WHERE team IN request.jwt() -> 'teams'"], false),
+        (["SELECT lower(id) AS k FROM teams WHERE request.user_id() IN members"], false),
+        (["SELECT request.user_id() AS k"], false), (["SELECT request.jwt() ->> 'sub' AS k"], false),
+        (["SELECT ifnull(request.jwt() ->> 'team', '') AS k"], false),
+        (["SELECT request.jwt() ->> 'team' AS k WHERE request.jwt() ->> 'team' IS NOT NULL"], false),
+        (["SELECT value AS k FROM json_each(request.jwt() -> 'teams')"], false),
+    ]
+
+    /// That everybody without a value gets rows with a null is warned of where it may happen.
+    @Test(arguments: nullable)
+    func anArrayInWhichNullIsFoundIsWarnedOf(_ parameters: [String], _ isWarned: Bool) {
+        let yaml = DefinitionRig.yaml(parameters, ["SELECT id FROM docs WHERE bucket.k IN teams"])
+        let found = SyncConfig.compile(yaml).diagnostics.all
+        #expect(found.map(\.name) == (isWarned ? [.nullInArray] : []))
+        guard let warning = found.first else { return }
+        #expect(warning.severity == .warning && warning.asRecorded == nil)
+        let range = warning.range.start..<warning.range.end
+        #expect(String(decoding: Array(yaml.utf8)[range], as: UTF8.self) == "teams")
+    }
+
+    /// With the option the element null is NULL.
+    @Test func anElementOfTheRequestMayBeNull() {
+        let query = "SELECT value AS k FROM json_each(request.jwt() -> 'teams')"
+        func found(_ query: String) -> [DiagnosticName] {
+            let data = ["SELECT id FROM docs WHERE bucket.k IN teams"]
+            let yaml = DefinitionRig.yaml([query], data, config: "fixed_json_extract: true")
+            return SyncConfig.compile(yaml).diagnostics.all.map(\.name)
+        }
+        #expect(found(query) == [.nullInArray])
+        #expect(found("\(query) WHERE value IS NOT NULL").isEmpty)
+    }
+
     // MARK: - Arrays of requests
 
     /// Elements of an array find rows; what is none finds nothing.

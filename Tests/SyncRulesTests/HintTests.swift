@@ -38,6 +38,38 @@ struct HintTests {
         #expect(found.recorded == "Expected a SELECT statement")
     }
 
+    @Test(arguments: [
+        ("id NOT IN (SELECT list FROM hidden)", "IN (SELECT …) cannot stand behind NOT"),
+        ("NOT (id IN (SELECT list FROM hidden))", "IN (SELECT …) cannot stand behind NOT"),
+        ("id NOT IN mine", "IN (SELECT …) cannot stand behind NOT"),
+        ("id IN (SELECT a FROM x UNION SELECT b FROM y)", "x IN (SELECT …) OR x IN (SELECT …)"),
+    ])
+    func aSubSelectIsSaidOtherwise(_ condition: String, _ hint: String) throws {
+        let queries = "['SELECT * FROM lists WHERE \(condition)', 'SELECT * FROM b WHERE id IN mine']"
+        let found = try first(
+            "config: {edition: 3}\nwith: {mine: SELECT list FROM members}\n"
+                + "streams:\n  a: {queries: \(queries)}\n")
+        #expect(found.placed.severity == .fatal)
+        #expect(found.placed.message.contains(hint), "\(found.placed.message)")
+        #expect(found.recorded?.contains(hint) == false)
+    }
+
+    /// Two tables of FROM are no sub-select.
+    @Test func whatComparesTablesHasNoHint() throws {
+        let query = #"SELECT l.* FROM lists AS "l", b WHERE l.id != b.list"#
+        let found = try first("config: {edition: 3}\nstreams:\n  a: {query: '\(query)'}\n")
+        #expect(found.placed.name == .mixesRowRow && found.placed.message.hasSuffix("an equals operator."))
+    }
+
+    @Test func aUnionOfFromIsSeveralQueries() throws {
+        let union = "SELECT id FROM lists UNION SELECT id FROM todos"
+        let query = "SELECT t.* FROM t, (\(union)) AS u WHERE t.id = u.id"
+        let config = SyncConfig.compile("config: {edition: 3}\nstreams:\n  a: {query: '\(query)'}\n")
+        let found = try #require(config.diagnostics.all.first { $0.name == .notASelect })
+        #expect(found.message.hasSuffix("as a query of its own, in `queries`."))
+        #expect(found.asRecorded?.message == "Expected a SELECT statement")
+    }
+
     @Test func aKeyThatIsNearlyRightIsKnown() throws {
         let found = try first(
             "config: {edition: 3}\nstreams:\n  a: {auto_subscibe: true, query: SELECT * FROM t}\n")

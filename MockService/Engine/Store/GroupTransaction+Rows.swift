@@ -147,8 +147,14 @@ extension GroupTransaction {
 
     /// The only row of a batch.
     private func current(_ batch: EvaluatedBatch) throws -> Current {
-        let ids = try batch.buckets.map { try rows.bucket(named: Self.name($0, in: batch)) }
-        return Current(row: batch.rows[0], batch: batch, buckets: ids)
+        let row = batch.rows[0]
+        var ids = Array(repeating: Int64(0), count: batch.buckets.count)
+        // Others were named by queries that then had no value for the row.
+        for operation in batch.operations[row.operations] where ids[operation.bucket] == 0 {
+            ids[operation.bucket] = try rows.bucket(
+                named: Self.name(batch.buckets[operation.bucket], in: batch))
+        }
+        return Current(row: row, batch: batch, buckets: ids)
     }
 
     /// Evaluates a batch of one row, with its large values.

@@ -6,7 +6,7 @@ extension DiagnosticName {
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
             .columnNotFound, .sourceTableMissing, .noDefinitions, .hiddenByComment,
-            .listNotJSON, .eventUnknown, .eventColumnMissing:
+            .listNotJSON, .nullInArray, .eventUnknown, .eventColumnMissing:
             .warning
         default: .fatal
         }
@@ -197,6 +197,9 @@ extension DiagnosticName {
         case .dangerousQuery:
             "Potentially dangerous query based on parameters set by the client. The client can "
                 + "send any value for these parameters so it's not a good place to do authorization."
+        case .nullInArray:
+            "A null in this array equals NULL: whoever has NULL for '{}' gets each row that has one. Ask for "
+                + "IS NOT NULL in the parameter query."
         case .defaultUsesSubscription:
             "Clients subscribe to this stream by default, but it uses subscription parameters. "
                 + "Default subscriptions use null for all parameters, which can lead to unintentional "

@@ -220,6 +220,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case foldedName = "folded-name"
     /// “Potentially dangerous query based on parameters set by the client”.
     case dangerousQuery = "dangerous-query"
+    /// “A null in this array equals NULL …”.
+    case nullInArray = "null-in-array"
     /// “Clients subscribe to this stream by default, but it uses subscription parameters”.
     case defaultUsesSubscription = "default-uses-subscription"
     /// “Table ….… not found”.

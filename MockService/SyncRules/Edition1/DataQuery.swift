@@ -11,16 +11,19 @@ struct DataQuery {
     /// - Parameters:
     ///   - text: The query.
     ///   - parameters: The names of the bucket's parameters in order; nil if no parameter query could be read.
+    ///   - nullable: Those that may be NULL.
     ///   - context: What it is compiled with.
     ///   - options: What of an older edition the configuration keeps.
     ///   - isPayload: Whether it is of an event: then its rows need no id.
     ///   - diagnostics: Where it is noted what is wrong.
     init(
-        _ text: QueryText, parameters: [ExactText]?, _ context: DefinitionContext,
-        _ options: CompatibilityOptions, isPayload: Bool = false, _ diagnostics: inout DiagnosticList
+        _ text: QueryText, parameters: [ExactText]?, nullable: Set<ExactText> = [],
+        _ context: DefinitionContext, _ options: CompatibilityOptions, isPayload: Bool = false,
+        _ diagnostics: inout DiagnosticList
     ) {
         var compiler = DataQueryCompiler(
             query: DefinitionQuery(text, .data, context), options: options, isPayload: isPayload)
+        compiler.query.nullable = nullable
         do throws(QueryFailure) {
             processors = try compiler.processors(parameters)
             diagnostics.add(compiler.query.diagnostics)

@@ -22,13 +22,22 @@ extension DefinitionQuery {
         guard sides.0 != nil, sides.1 != nil else { return nil }
         if isNegated { return refuse(.legacyOperator, ["NOT IN"], at: range) }
         if case (.value(let value)?, .value(let list)?) = sides {
-            if isParameter(value), isMatched(list) { return match(list, isArray: true, with: value, left) }
+            if isParameter(value), isMatched(list) {
+                if list.source == .row { warn(ofNullsIn: right, for: left) }
+                return match(list, isArray: true, with: value, left)
+            }
             if list.source == .bucket { return refuse(.parameterRightOfIn, at: range) }
             if value.source == .row, list.source == .request, kind != .selection {
                 return match(value, with: list, isParameterArray: true, right)
             }
         }
         return try composed([sides.0, sides.1], [left, right]) { .contains(list: $0[1], $0[0]) }
+    }
+
+    /// Warns of an array if NULL may be asked for in it: as recorded it finds each null (service 6.6).
+    private mutating func warn(ofNullsIn list: ExpressionSyntax, for parameter: ExpressionSyntax) {
+        guard case .column(_, let name) = parameter.content, nullable.contains(name.text) else { return }
+        tell(.nullInArray, [name.text.text], at: list.range, recorded: Recorded(.silent))
     }
 
     /// Whether a value may be that of a parameter: of the row; a constant may be that of a bucket.

@@ -30,6 +30,8 @@ struct DefinitionQuery {
     private(set) var kind: Kind
     /// What its rows are of.
     private(set) var table: DefinitionTable?
+    /// Of a data query the parameters of the bucket that may be NULL.
+    var nullable: Set<ExactText> = []
     /// What is told before what its expressions have.
     private(set) var first = DiagnosticList()
     /// What its expressions have, in the order in which they were looked at.

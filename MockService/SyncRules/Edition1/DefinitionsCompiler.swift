@@ -46,6 +46,7 @@ struct DefinitionsCompiler {
         _ definition: BucketDefinition, _ diagnostics: inout DiagnosticList
     ) -> Compiled {
         var compiled = Compiled()
+        var nullable: Set<ExactText> = []
         var common = ParameterQuery.Definition(
             name: definition.name, parameters: nil,
             acceptsDangerousQueries: definition.acceptsDangerousQueries)
@@ -56,6 +57,7 @@ struct DefinitionsCompiler {
                 guard let names = query.names else { continue }
                 tell(names, query.priority, of: text, definition, common.parameters, &diagnostics)
                 common.parameters = common.parameters ?? names
+                nullable.formUnion(query.nullable)
                 compiled.requests += query.requests.map { (side: $0, priority: query.priority) }
             }
         } else {
@@ -66,7 +68,8 @@ struct DefinitionsCompiler {
         // Parameters that are no text are told, and nothing of what depends on them.
         if definition.parameters?.isEmpty == true, definition.notes.first.isFatal { return compiled }
         for text in definition.data {
-            let query = DataQuery(text, parameters: common.parameters, context, options, &diagnostics)
+            let query = DataQuery(
+                text, parameters: common.parameters, nullable: nullable, context, options, &diagnostics)
             compiled.processors += query.processors
         }
         return compiled

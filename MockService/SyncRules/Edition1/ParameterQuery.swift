@@ -14,6 +14,8 @@ struct ParameterQuery {
 
     /// The names of its columns in order; nil if it could not be read.
     let names: [ExactText]?
+    /// The names of those that may be NULL.
+    let nullable: Set<ExactText>
     /// The priority that it gives its buckets; nil if it gives none.
     let priority: Int?
     /// How a request finds its buckets, one for each alternative of its condition; none if something is wrong.
@@ -39,12 +41,14 @@ struct ParameterQuery {
             let select = try compiler.query.select()
             requests = try compiler.requests(of: select)
             names = compiler.outputs.map(\.name)
+            nullable = compiler.nullable
             priority = compiler.priority
             diagnostics.add(compiler.query.diagnostics)
             diagnostics.add(compiler.warnings)
         } catch {
             requests = []
             names = nil
+            nullable = []
             priority = nil
             diagnostics.add(error.diagnostic)
         }
@@ -64,6 +68,7 @@ private struct ParameterQueryCompiler {
     let definition: ParameterQuery.Definition
     let number: Int
     private(set) var outputs: [Output] = []
+    private(set) var nullable: Set<ExactText> = []
     private(set) var priority: Int?
     private(set) var warnings = DiagnosticList()
 
@@ -128,6 +133,9 @@ private struct ParameterQueryCompiler {
         try readOutputs(of: select)
         warn(list.map { [$0] } ?? outputs.compactMap { $0.value?.expression })
         guard case .value(let value)? = condition else { return [] }
+        // Without the option the element null is a text.
+        let elements: [Expression] = options.fixedJSONExtract ? [] : [.element(.element(0), .value)]
+        noteNullable(where: [value.expression], present: elements)
         let isAlwaysTrue = value.expression == .literal(ScalarValue(true))
         let conditions = isAlwaysTrue ? [] : [value.expression]
         let keys = outputs.compactMap { $0.value?.expression }
@@ -150,6 +158,7 @@ private struct ParameterQueryCompiler {
         warn(pairs.map(\.request))
         let values = outputs.compactMap(\.value)
         guard let match, values.count == outputs.count else { return [] }
+        for alternative in match.alternatives { noteNullable(of: alternative) }
         let checks = RowChecks(match)
         return match.alternatives.indices.map { request($0, of: match, checks, values, in: pattern) }
     }
@@ -237,6 +246,22 @@ private struct ParameterQueryCompiler {
             return query.tell(.priorityRange, at: syntax.range)
         }
         priority = number
+    }
+
+    /// Notes which columns may be NULL where an alternative holds: what rows are found by is not, but for elements.
+    private mutating func noteNullable(of alternative: ParameterMatch.Conjunction) {
+        let pairs = alternative.pairs.filter { !$0.isArray }
+        let gates = pairs.filter { $0.row == .literal(ScalarValue(true)) }.map(\.request)
+        let found = pairs.flatMap { $0.parameter.isArray ? [$0.row] : [$0.row, $0.request] }
+        noteNullable(where: alternative.filters + gates, present: found)
+    }
+
+    /// Notes which columns may be NULL where conditions hold.
+    private mutating func noteNullable(where conditions: [Expression], present: [Expression]) {
+        let present = Set(conditions.flatMap(\.presentWhereTrue) + present)
+        for output in outputs where output.value?.expression.mayBeNull(where: present) == true {
+            nullable.insert(output.name)
+        }
     }
 
     /// Values in the order of the definition's parameters, which that of its first query is.

@@ -118,6 +118,10 @@ struct FactorReader {
             name = .mixesRowRow
             arguments = [query.source(first)?.name.text ?? ""]
         }
-        diagnostics.add(second.site.diagnostic(name, arguments, in: query.site.query))
+        var hint: String?
+        if name == .mixesRowRow, case .row = second.input, query.source(second.input)?.isNested == true {
+            hint = Hint.negatedSubquery
+        }
+        diagnostics.add(second.site.diagnostic(name, arguments, in: query.site.query).hinting(hint))
     }
 }

@@ -53,7 +53,7 @@ extension Expression {
     /// (mistakes, 287).
     ///
     /// A path, or a key that an option may take for one, stays as it is.
-    fileprivate var withParameters: Expression {
+    var withParameters: Expression {
         replacing { part in
             guard case .member(.request(let source), .literal(.text(let key)), .value) = part,
                 !key.text.utf8.contains(where: { $0 == UInt8(ascii: "$") || $0 == UInt8(ascii: ".") })

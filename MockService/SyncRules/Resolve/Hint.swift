@@ -52,6 +52,13 @@ enum Hint {
     /// Several SELECTs in one.
     static let union = "Write each SELECT of a UNION as a query of its own, in `queries`."
 
+    /// A UNION behind IN.
+    static let subqueryUnion = "Write x IN (SELECT …) OR x IN (SELECT …) in place of a UNION in one."
+    /// `NOT IN (SELECT …)`.
+    static let negatedSubquery =
+        "IN (SELECT …) cannot stand behind NOT or within another expression: ask for the rows that are wanted, or keep "
+        + "in a column what is asked."
+
     /// What a name that is no table means in bucket definitions; nil for any other name.
     static func source(_ name: ExactText) -> String? {
         switch name.text {

@@ -74,7 +74,10 @@ extension QueryResolver {
         case .list: tell(.expressionUnsupported, at: syntax.range, hint: Hint.list)
         // As recorded it is taken for the name of a function.
         case .row: tell(.unknownFunction, at: syntax.range.lowerBound..<syntax.range.lowerBound + 3)
-        default: tell(.expressionUnsupported, at: syntax.range)
+        default:
+            // A SELECT is a sub-select, so a UNION in parentheses is all that begins with the word.
+            let isUnion = sql(syntax.range).text.prefix(6).lowercased() == "select"
+            tell(.expressionUnsupported, at: syntax.range, hint: isUnion ? Hint.subqueryUnion : nil)
         }
         return invalid(syntax.range)
     }

@@ -22,7 +22,7 @@ extension QueryResolver {
             let renamed = renamed(columns, source, select.range)
             relation = self.relation(source, ExactText(""), .columns(renamed))
         case .union(let range):
-            tell(.notASelect, at: range)
+            tell(.notASelect, at: range, hint: Hint.union)
             relation = self.relation(source, ExactText(""), .columns(ColumnList()))
         }
         if !body.scope.add(relation) {
