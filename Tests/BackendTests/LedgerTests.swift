@@ -63,7 +63,8 @@ struct LedgerTests {
                 """
                 INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, op_ids, op_hashes,
                         hashing, verdict)
-                    SELECT 'u1', 'c', n, n, 0, ARRAY[n], ARRAY[n], 2, 1 FROM generate_series(1, 5000) AS n
+                    SELECT u, c, n + o, n + o, 0, ARRAY[n], ARRAY[n], 2, 1 FROM generate_series(1, 5000) AS n,
+                        (VALUES ('u1', 'c', 0), ('u1', 'd', 10000), ('u2', 'c', 10000)) AS others (u, c, o)
                 """)
             try await connection.script("BEGIN; \(opening)")
             let scans = try await connection.query(
