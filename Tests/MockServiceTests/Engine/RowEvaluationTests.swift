@@ -313,15 +313,15 @@ struct RowEvaluationTests {
     /// as these are not too many; what else asks for the row goes on then.
     @Test func pairsOfElementsAreBounded() async throws {
         let table = try await self.table(
-            "SELECT * FROM t WHERE auth.user_id() IN body AND auth.parameter('other') IN body",
+            "SELECT id FROM t WHERE auth.user_id() IN body AND auth.parameter('other') IN body",
             "SELECT * FROM t WHERE note = auth.user_id()")
         let batch = table.evaluate { builder in
-            for count in [3, 100, 10_000] {
+            for count in [3, 20, 400] {
                 let list = "[\((0..<count).map(String.init).joined(separator: ","))]"
                 builder.add(.insert, new: [.text("r\(count)"), .text("1"), .text("n"), .text(list)])
             }
         }
-        #expect(batch.rows.map(\.operations.count) == [10, 10_001, 1])
+        #expect(batch.rows.map(\.operations.count) == [10, 401, 1])
         var warnings = RowWarnings()
         warnings.add(
             "A query of s|0 has no value for a row of public.t, which is not in its buckets: "
