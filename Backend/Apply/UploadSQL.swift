@@ -5,8 +5,8 @@ import PowerSyncWire
 /// 2.10).
 ///
 /// Statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
-/// positions, from 1 (PATCH, DELETE). A PUT of several into a table of which the plan knows that nothing keeps a row out but an
-/// error (`UploadTable.showsNoOrder`) returns nothing; it has touched as many as it has been given.
+/// positions, from 1 (PATCH, DELETE). A PUT of one row returns nothing where its tag tells as much; one of several where the
+/// plan knows that nothing keeps a row out but an error (`UploadTable.showsNoOrder`): it has touched as many as it was given.
 package struct UploadSQL: Sendable, Equatable {
     /// The statement with its parameters; that of one row counts what it has returned, and no more.
     package let statement: PostgresStatement
@@ -109,10 +109,11 @@ struct UploadWriter {
         let values = columns.indices.map { columns[$0].expression("$\($0 + 2)") }
         switch kind {
         case .put where missing.isEmpty:
-            return insert("VALUES (\(([id] + values).joined(separator: ", ")))") + returnsID
+            let row = "VALUES (\(([id] + values).joined(separator: ", ")))"
+            return insert(row) + (isCounted ? "" : returnsID)
         case .put:
-            return insert("SELECT \(selected(id, values)) FROM (VALUES (1)) AS u(o)\(existing(id))")
-                + returnsID
+            let row = "SELECT \(selected(id, values)) FROM (VALUES (1)) AS u(o)\(existing(id))"
+            return insert(row) + (isCounted ? "" : returnsID)
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) WHERE t.\(table.id.quoted) = \(id)"
                 + ownership() + returnsID
@@ -151,6 +152,10 @@ struct UploadWriter {
     private func returningPlaces(_ change: String) -> String {
         isStrict ? StrictProbe.refusing(change, table, ownership()) : change + " RETURNING u.o::text"
     }
+
+    /// Whether the tag of a PUT tells all that RETURNING would, which also asks policies, of a table or below a view, whether
+    /// the row may be seen.
+    private var isCounted: Bool { table.source.isLockable && !table.hasRowSecurity }
 
     /// Whether a PUT writes every row or fails: no trigger, rule or policy is there that could leave one out, which the digest
     /// of the table tells, and none is left alone because it sets nothing.
