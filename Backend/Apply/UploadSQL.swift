@@ -4,9 +4,9 @@ import PowerSyncWire
 /// The SQL of a run; every value is a parameter, every identifier is from the catalog (backend 2.2, 2.3,
 /// 2.10).
 ///
-/// Statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
-/// positions, from 1 (PATCH, DELETE). A PUT of one row returns nothing where its tag tells as much; one of several where the
-/// plan knows that nothing keeps a row out but an error (`UploadTable.showsNoOrder`): it has touched as many as it was given.
+/// Statements return what they touched: those of several rows, and strict ones, the ids (PUT) or the positions, from 1 (PATCH,
+/// DELETE). Of those of one row the tag is read. A PUT of several returns nothing where the plan knows that nothing keeps a row
+/// out but an error (`UploadTable.showsNoOrder`): it has touched as many as it was given.
 package struct UploadSQL: Sendable, Equatable {
     /// The statement with its parameters; that of one row counts what it has returned, and no more.
     package let statement: PostgresStatement

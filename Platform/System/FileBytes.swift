@@ -49,7 +49,7 @@ package enum FileBytes {
     /// - Parameters:
     ///   - path: The file.
     ///   - limit: How many bytes it may have.
-    /// - Returns: Its text.
+    /// - Returns: Its text, without a mark of UTF-8 before it.
     /// - Throws: `SystemError` with `file`; without an error number for what is too long or no UTF-8.
     package static func text(
         ofFile path: String, limit: Int = FileBytes.textLimit
@@ -68,6 +68,8 @@ package enum FileBytes {
                 throw SystemError(.file, "\(path) is longer than \(limit) bytes")
             }
         }
+        // Editors that put the mark of UTF-8 before a text mean nothing by it.
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SystemError(.file, "\(path) is not a text in UTF-8")
         }

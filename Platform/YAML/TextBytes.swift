@@ -110,10 +110,24 @@ struct TextBytes {
     func skippingProperties(_ start: Int, _ end: Int) -> Int {
         var place = start
         while place < end, bytes[place] == UInt8(ascii: "&") || bytes[place] == UInt8(ascii: "!") {
-            while place < end, separatorLength(place) == 0 { place += 1 }
+            let isAnchor = bytes[place] == UInt8(ascii: "&")
+            place += 1
+            while place < end, isAnchor ? isOfAnchor(bytes[place]) : separatorLength(place) == 0 {
+                place += 1
+            }
             place = skippingSeparation(place, end)
         }
         return min(place, end)
+    }
+
+    /// Whether a byte is of the name of an anchor, which ends before any other: libyaml wants no blank behind it.
+    private func isOfAnchor(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
     }
 
     /// Behind blanks, line ends and comments; no farther than an end.

@@ -39,6 +39,7 @@ struct ScalarMapTests {
         ("q: |2\n     x\n", " x", " x"),
         ("q: |+\n  x\n\n", "x\n\n", "x\n\n"),
         ("q: !t &a 'x y'", "y", "y"),
+        ("q: &a:b c", "b c", "b c"),
         ("é: 1\nq: ü b", "b", "b"),
     ])
     func findsWhatWasMadeOfWhat(_ yaml: String, _ part: String, _ text: String) throws {

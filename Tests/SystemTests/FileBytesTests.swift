@@ -55,6 +55,10 @@ import Testing
         #expect(endless?.message == "/dev/zero is longer than 1000000 bytes")
     }
 
+    @Test func aMarkBeforeATextIsNoneOfIt() throws {
+        #expect(try FileBytes.text(ofFile: file([0xEF, 0xBB, 0xBF, 0x61, 0x3A])) == "a:")
+    }
+
     @Test func whatIsNoTextIsSaid() throws {
         let path = try file([0x61, 0xFF])
         let error = #expect(throws: SystemError.self) { try FileBytes.text(ofFile: path) }

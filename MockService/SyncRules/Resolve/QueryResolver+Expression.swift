@@ -76,7 +76,8 @@ extension QueryResolver {
         case .row: tell(.unknownFunction, at: syntax.range.lowerBound..<syntax.range.lowerBound + 3)
         default:
             // A SELECT is a sub-select, so a UNION in parentheses is all that begins with the word.
-            let isUnion = sql(syntax.range).text.prefix(6).lowercased() == "select"
+            let words = sql(syntax.range).text.lowercased()
+            let isUnion = words.hasPrefix("select") && words.dropFirst(6).first?.isWhitespace == true
             tell(.expressionUnsupported, at: syntax.range, hint: isUnion ? Hint.subqueryUnion : nil)
         }
         return invalid(syntax.range)
