@@ -13,8 +13,7 @@ package enum BackendSchema {
     /// The steps from an empty database to the present schema; each runs once, in order.
     static let migrations: [String] = [
         firstMigration, secondMigration, thirdMigration, fourthMigration, fullerDigest,
-        keptDigest + attachmentMigration, userMigration, plainNumbers,
-        openingMigration,
+        keptDigest + attachmentMigration, userMigration, plainNumbers, openingMigration,
     ]
 
     /// The version of the schema that this backend works with.
