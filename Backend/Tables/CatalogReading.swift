@@ -14,10 +14,13 @@ extension Catalog {
         try await connection.script(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, public, pg_temp"
         )
+        // Before what they are of: VACUUM changes rows of the catalog in place, which no snapshot hides. Another digest than
+        // that of now has the plan made anew; another plan than its digest would be kept.
+        let digests = try await connection.query(CatalogSQL.digests, [writer?.name])
         try await readTypes(connection)
         try await readTables(connection, writer)
         try await readReferences(connection)
-        try await readDigests(connection, writer)
+        take(digests)
         try await readPublication(connection)
         try await connection.script("COMMIT")
     }
@@ -80,10 +83,7 @@ extension Catalog {
         }
     }
 
-    private mutating func readDigests(
-        _ connection: PostgresConnection, _ writer: DatabaseRole?
-    ) async throws {
-        let digests = try await connection.query(CatalogSQL.digests, [writer?.name])
+    private mutating func take(_ digests: PostgresResult) {
         for row in 0..<digests.rowCount {
             guard let schema = digests[row, 0], let table = digests[row, 1] else { continue }
             tables[Name(schema: schema, table: table)]?.digest = digests[row, 2]
