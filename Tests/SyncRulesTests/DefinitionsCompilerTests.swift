@@ -87,6 +87,9 @@ struct DefinitionsCompilerTests {
         (["SELECT ifnull(request.jwt() ->> 'team', '') AS k"], false),
         (["SELECT request.jwt() ->> 'team' AS k WHERE request.jwt() ->> 'team' IS NOT NULL"], false),
         (["SELECT value AS k FROM json_each(request.jwt() -> 'teams')"], false),
+        (["\(ofUser) AND lower(team) != ''"], false), (["\(ofUser) AND CAST(team AS TEXT) = 'a'"], false),
+        (["\(ofUser) AND ifnull(team, 'a') = 'a'"], true), (["SELECT token_parameters.user_id AS k"], false),
+        (["SELECT request.jwt() ->> 't' AS k WHERE request.jwt() ->> 't' IN request.jwt() -> 'all'"], false),
     ]
 
     /// That everybody without a value gets rows with a null is warned of where it may happen.

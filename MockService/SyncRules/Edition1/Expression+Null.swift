@@ -6,10 +6,20 @@ extension Expression {
     var presentWhereTrue: [Expression] {
         switch self {
         case .and(let all): all.flatMap(\.presentWhereTrue)
-        case .not(.isNull(let value)): [value]
+        case .not(.isNull(let value)): value.presentWithIt
         case .not(.not(let inner)): inner.presentWhereTrue
-        case .comparison(_, let left, let right): [left, right]
+        case .comparison(_, let left, let right): left.presentWithIt + right.presentWithIt
+        case .contains(let list, let value): list.presentWithIt + value.presentWithIt
         default: []
+        }
+    }
+
+    /// It and what it would be NULL of.
+    private var presentWithIt: [Expression] {
+        switch self {
+        case .cast(_, let inner): [self] + inner.presentWithIt
+        case .call(.upper, let all), .call(.lower, let all): [self] + all.flatMap(\.presentWithIt)
+        default: [self]
         }
     }
 
