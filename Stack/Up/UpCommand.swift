@@ -31,7 +31,9 @@ enum UpCommand {
             Files lie in the folder of this run, and the backend serves them under addresses that it signs.
             """,
         options: [
-            Option("--schema", "FILE.sql", help: "SQL to run on a database that has no tables yet."),
+            Option(
+                "--schema", "FILE.sql",
+                help: "SQL to run on a database that has no tables yet, at most 64 MiB."),
             Option(
                 "--sync-config", "FILE.yaml",
                 help: "A Sync Streams configuration. Without it every published table goes to everyone."),
