@@ -158,6 +158,51 @@ struct SchemaUpgradeTests {
         }
     }
 
+    /// What the versions before have made is replaced, whichever of them it is.
+    @Test(arguments: [7, 8]) func theQuestionBeforeAnUploadIsReplaced(version: Int) async throws {
+        try await TestBackend.with { backend in
+            #expect(try await backend.upload(body(operations)).states == ["applied", "applied"])
+            let connection = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            try await connection.script(
+                """
+                DELETE FROM psb.schema_migrations WHERE version > \(version);
+                CREATE OR REPLACE FUNCTION psb.table_digest(schema_name text, table_name text, reader name) RETURNS text
+                    LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN 'former'; END $$;
+                CREATE OR REPLACE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[],
+                    digests text[], device text, first_op bigint, last_op bigint, considered bigint)
+                    RETURNS void LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE 'former'; END $$;
+                CREATE OR REPLACE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[],
+                    digests text[], device text, first_op bigint, last_op bigint, considered bigint, reader name)
+                    RETURNS void LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE 'former'; END $$;
+                """)
+            if version < 8 {
+                try await connection.script(
+                    "ALTER TABLE psb.ledger ALTER op_ids SET STORAGE EXTENDED, ALTER op_hashes SET STORAGE EXTENDED"
+                )
+            }
+            await connection.close()
+            let newer = try await TestBackend.start(schema: "SELECT 1", uri: backend.uri)
+            #expect(try await newer.upload(body(operations)).states == ["replayed", "replayed"])
+            let next = #"{"op_id":3,"op":"PATCH","table":"lists","id":"a","data":{"name":"y"}}"#
+            #expect(try await newer.upload(body([next])).states == ["applied"])
+            #expect(
+                try await newer.query(
+                    """
+                    SELECT string_agg(attstorage::text, ''), psb.table_digest('public', 'lists', NULL::name) = 'former',
+                        (SELECT string_agg(version::text, ' ' ORDER BY version) FROM psb.schema_migrations)
+                    FROM pg_attribute WHERE attrelid = 'psb.ledger'::regclass AND attname IN ('op_ids', 'op_hashes')
+                    """) == [["ee", "f", (1...BackendSchema.version).map { "\($0)" }.joined(separator: " ")]])
+            // As backends of before ask it.
+            #expect(
+                try await newer.query(
+                    """
+                    SELECT psb.open('{}'::text, 'u1'::text, ARRAY['public'], ARRAY['lists'],
+                        ARRAY[psb.table_digest('public', 'lists')], NULL::text, NULL::bigint, NULL::bigint, NULL::bigint)
+                    """) == [[""]])
+            await newer.stop()
+        }
+    }
+
     /// The limits of uploads are not those of a migration, or of waiting for that of another backend.
     @Test func aMigrationTakesTheTimeThatItNeeds() async throws {
         let poller = try Poller()

@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// What the seventh version of the schema psb has (Backend/Authentication/SPEC.md, Backend/Apply/SPEC.md and Backend/Start/SPEC.md).
+/// Disabled users and roles in the schema psb (Backend/Authentication/SPEC.md, Backend/Apply/SPEC.md and Backend/Start/SPEC.md).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct UserMigrationTests {
     private static let put = #"{"op":"PUT","table":"lists","id":"a","data":{"name":"new"}}"#
