@@ -28,8 +28,15 @@ struct ServiceRouter: Sendable {
     let log: Log
     private let refusals = Lock(RepeatedFailures())
 
-    /// The most bytes of a client's id, of which every one that asks for a write checkpoint is kept; SDKs send 36.
+    /// The most bytes of a client's id, which is kept for each write checkpoint and as long as a stream; SDKs send 36.
     private static let clientIDLimit = 256
+
+    /// Refuses what no client has for its id.
+    static func require(clientID: String?) throws(RequestViolations) {
+        guard (clientID?.utf8.count ?? 0) <= clientIDLimit else {
+            throw RequestViolations(messages: ["/client_id: must NOT have more than \(clientIDLimit) bytes"])
+        }
+    }
 
     /// What lets web pages read an answer; also those that the server gives before there is a request.
     static let commonFields: HTTPFields = [
@@ -186,11 +193,7 @@ struct ServiceRouter: Sendable {
         }
         let writeCheckpoints = try current().writeCheckpoints
         let clientID = parameters["client_id"]?.stringValue
-        guard (clientID?.utf8.count ?? 0) <= Self.clientIDLimit else {
-            throw RequestViolations(messages: [
-                "/client_id: must NOT have more than \(Self.clientIDLimit) bytes"
-            ])
-        }
+        try Self.require(clientID: clientID)
         let key = WriteCheckpointKey.text(userID: token.userID, clientID: clientID)
         return try await checkpointPlaces.run {
             try await writeCheckpoints.take(key: key, requested: requested)

@@ -32,6 +32,7 @@ struct StreamHandler: Sendable {
     func open(_ request: HTTPRequest, _ parameters: JSON, _ token: VerifiedToken) async throws -> HTTPResponse
     {
         let body = try SyncStreamRequest(json: parameters)
+        try ServiceRouter.require(clientID: body.clientID)
         guard let slot = slots.take() else { throw Refusal(response: HTTPResponse(status: 429)) }
         let (settled, lookups, attachment) = try attach(body, token)
         let loop = SessionLoop(

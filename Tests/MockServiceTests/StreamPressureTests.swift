@@ -80,7 +80,11 @@ struct StreamPressureTests {
 
     #if os(Linux)
         /// A small body makes a tree of many megabytes, and a stream lasts for hours.
-        @Test func aStreamHoldsNothingOfItsRequest() async throws {
+        @Test(arguments: [
+            "owner_id = auth.user_id()", "owner_id IN (SELECT owner_id FROM lists WHERE id = auth.user_id())",
+            "owner_id IN (SELECT owner_id FROM lists WHERE id = connection.parameter('y'))",
+        ])
+        func aStreamHoldsNothingOfItsRequest(condition: String) async throws {
             func resident() throws -> Int {
                 let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(
                     separator: " ")
@@ -88,8 +92,11 @@ struct StreamPressureTests {
             }
             let zeros = String(repeating: "0,", count: 130_000) + "0"
             let body = Array("{\"parameters\":{\"x\":[\(zeros)]}}".utf8)
+            let config =
+                "config: {edition: 3}\nstreams:\n  mine:\n    auto_subscribe: true\n"
+                + "    query: SELECT * FROM lists WHERE \(condition)\n"
             try await TestService.run(Self.schema) { service in
-                try await service.start(Self.config)
+                try await service.start(config)
                 var streams = [try await service.openUnread(user: "u1", body: body)]
                 let before = try resident()
                 for _ in 0..<60 { streams.append(try await service.openUnread(user: "u1", body: body)) }
@@ -99,6 +106,22 @@ struct StreamPressureTests {
             }
         }
     #endif
+
+    /// It is held as long as the stream.
+    @Test func theIDOfAClientIsShort() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            for (count, status) in [(256, 200), (257, 400)] {
+                let id = String(repeating: "c", count: count)
+                let stream = try await service.openUnread(
+                    user: "u1", body: Array("{\"client_id\":\"\(id)\"}".utf8))
+                #expect(stream.status == status)
+                let answer = try await service.send(
+                    "GET", "/write-checkpoint2.json?client_id=\(id)", user: "u1")
+                #expect(answer.status == status)
+            }
+        }
+    }
 
     /// It takes one byte now and then of four megabytes.
     @Test func aClientThatReadsTooSlowlyIsDroppedAndItsNeighbourIsNot() async throws {

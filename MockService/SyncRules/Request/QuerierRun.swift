@@ -33,6 +33,7 @@ struct QuerierRun: Sendable {
     /// Bytes of its names, keys and failure.
     private(set) var bytes = 0
     private let querier: SharedQuerier
+    /// What the stages need of the request: runs with a lookup last as long as their stream.
     private let request: RequestSlots
     /// For each stage its elements; none for one of a lookup, and for one whose array other stages find.
     private let elements: [[JSONElements.Element]]
@@ -73,7 +74,7 @@ struct QuerierRun: Sendable {
         self.stream = stream
         self.reason = reason
         self.priority = priority
-        self.request = request
+        self.request = request.with(querier.names)
         self.elements = elements
         results = elements.reduce(0) { $0 + $1.count }
         state = querier.isNameless ? .done([]) : .ready

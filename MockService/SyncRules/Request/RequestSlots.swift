@@ -16,11 +16,44 @@ package struct RequestSlots: Sendable {
             members = Dictionary(
                 (object.objectMembers ?? []).map { (ExactText($0.name), $0.value) }, uniquingKeysWith: { $1 })
         }
+
+        /// Takes some members of another one.
+        init(_ names: Set<ExactText>, of source: Source) {
+            json = .object([])
+            members = Dictionary(
+                names.compactMap { name in source.members[name].map { (name, $0) } }, uniquingKeysWith: { $1 }
+            )
+        }
     }
 
-    private let auth: Source
-    private let connection: Source
-    private let tokenParameters: Source
+    /// What expressions name of a request.
+    struct Names: Sendable {
+        private var wholes: Set<RequestParameter.Source> = []
+        private var members: [RequestParameter.Source: Set<ExactText>] = [:]
+
+        /// Adds what an expression names.
+        mutating func add(_ expression: Expression) {
+            switch expression {
+            case .request(let source): wholes.insert(source)
+            case .parameter(let parameter):
+                if let first = parameter.path.first {
+                    members[parameter.source, default: []].insert(first)
+                } else {
+                    wholes.insert(parameter.source)
+                }
+            default: break
+            }
+            for child in expression.children { add(child) }
+        }
+
+        fileprivate func of(_ source: Source, _ name: RequestParameter.Source) -> Source {
+            wholes.contains(name) ? source : Source(members[name] ?? [], of: source)
+        }
+    }
+
+    private var auth: Source
+    private var connection: Source
+    private var tokenParameters: Source
     private var subscription: Source
 
     /// Takes what all subscriptions of a request share.
@@ -39,6 +72,16 @@ package struct RequestSlots: Sendable {
     package func with(subscription: JSON?) -> RequestSlots {
         var slots = self
         slots.subscription = Source(subscription)
+        return slots
+    }
+
+    /// What some expressions need of it, and nothing else: a small body makes a tree of many megabytes.
+    func with(_ names: Names) -> RequestSlots {
+        var slots = self
+        slots.auth = names.of(auth, .auth)
+        slots.connection = names.of(connection, .connection)
+        slots.tokenParameters = names.of(tokenParameters, .tokenParameters)
+        slots.subscription = names.of(subscription, .subscription)
         return slots
     }
 

@@ -55,6 +55,8 @@ struct SharedQuerier: Sendable {
     let stageWays: [[KeyWays]]
     /// The ways of the values of the name, of those that several conditions give.
     let nameWays: [KeyWays]
+    /// What its stages and its name still need of the request: nothing that is computed.
+    private(set) var names = RequestSlots.Names()
 
     /// Computes what is shared.
     ///
@@ -111,6 +113,15 @@ struct SharedQuerier: Sendable {
             }
             keys.append(key)
         }
+        for step in steps {
+            switch step {
+            case .elements(.nested(let list), let filters): ([list] + filters).forEach { names.add($0) }
+            // Others are elements from the beginning.
+            case .elements(_, let filters): filters.forEach { names.add($0) }
+            case .lookup(_, let keys, let filters): (keys.joined() + filters).forEach { names.add($0) }
+            }
+        }
+        for key in keys { key.own.forEach { names.add($0) } }
     }
 
     /// Whether two spellings of a value are the same, or one is not there.
