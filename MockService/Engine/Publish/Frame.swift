@@ -118,7 +118,7 @@ package final class Frame: Sendable {
         return encoder.finish()
     }
 
-    /// Returns a frame of the first operations, for a stream that may not send all.
+    /// Returns a frame of the first operations, for streams that may not send all.
     ///
     /// - Parameter rows: How many; at least one.
     /// - Returns: A frame of its own; this one if it has no more than that.

@@ -33,7 +33,7 @@ package final class FrameStore: Sendable {
         var oldest: UInt64 = 0
         var places: [Place: Frame] = [:]
         var readings: [FrameRequest: Reading] = [:]
-        /// What was read, for as long as somebody sends it.
+        /// What was read or cut, for as long as somebody sends it.
         var sent: [FrameRequest: Sent] = [:]
         /// At how many of those the ones that are gone are looked for.
         var mostSent = 64
@@ -71,8 +71,10 @@ package final class FrameStore: Sendable {
             let isEnough = { (frame: Frame) in
                 request.after > 0 || frame.last == request.last || frame.count >= request.rows
             }
-            if let published, published.last <= request.last, isEnough(published) { return published }
-            return sent[request]?.frame
+            let isPublished = published.map { $0.last <= request.last && isEnough($0) } ?? false
+            // Somebody may send what this one has to be cut to.
+            if isPublished, let published, published.count <= request.rows { return published }
+            return sent[request]?.frame ?? (isPublished ? published : nil)
         }
     }
 
@@ -149,9 +151,14 @@ package final class FrameStore: Sendable {
     package func frame(inMemory request: FrameRequest) throws -> Frame? {
         guard let frame = state.withLock({ $0.inMemory(request) }) else { return nil }
         let cut = try frame.prefix(request.rows)
-        // It is this stream's alone.
-        if cut !== frame { cut.charge(to: lines.take(0)) }
-        return cut
+        guard cut !== frame else { return frame }
+        // It is of those alone that ask for the same, of whom another one may have been faster.
+        return state.withLock { state in
+            if let other = state.sent[request]?.frame { return other }
+            cut.charge(to: lines.take(0))
+            state.keep(cut, for: request)
+            return cut
+        }
     }
 
     // MARK: Frames from the disk

@@ -69,7 +69,7 @@ struct FrameStoreTests {
         #expect(disk.count == 0)
     }
 
-    @Test func aStreamThatMaySendLessGetsAFrameOfItsOwn() throws {
+    @Test func streamsThatMaySendLessShareWhatItIsCutTo() throws {
         let lines = LineBudget(limit: 1 << 20)
         let store = Self.store(Disk(), lines)
         let frame = Self.frame(of: 1)
@@ -77,6 +77,8 @@ struct FrameStoreTests {
         var cut = try store.frame(inMemory: Self.request(1, rows: 2))
         #expect(cut?.count == 2 && cut?.last == 2)
         #expect(lines.usedBytes == cut?.heldBytes)
+        #expect(try store.frame(inMemory: Self.request(1, rows: 2)) === cut)
+        #expect(try store.frame(inMemory: Self.request(1, rows: 1))?.count == 1)
         cut = nil
         #expect(lines.usedBytes == 0)
         #expect(try store.frame(inMemory: Self.request(1, rows: 3)) === frame)
