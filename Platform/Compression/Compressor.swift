@@ -18,8 +18,11 @@ package final class Compressor {
         case zstd(OpaquePointer)
     }
 
-    /// The window of zstd, as a power of two: streams live for hours, and the one of the level takes megabytes.
-    private static let windowLog: Int32 = 17
+    /// The window of zstd and its table, as powers of two.
+    ///
+    /// Streams live for hours, and those of the level take 1.2 MB. These take 0.3 MB, and what they make of sync lines is no
+    /// longer.
+    private static let (windowLog, hashLog): (Int32, Int32) = (15, 13)
 
     private let engine: Engine
 
@@ -43,6 +46,7 @@ package final class Compressor {
             guard let context = ZSTD_createCCtx() else { preconditionFailure("no memory for a zstd stream") }
             ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 2)
             ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, Self.windowLog)
+            ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, Self.hashLog)
             engine = .zstd(context)
         }
     }
