@@ -76,10 +76,20 @@ private enum RequestReader {
     static func bucket(_ value: JSON, _ path: String) throws(RequestViolations) -> BucketRequest {
         try require(["name", "after"], in: value, path)
         let name = try string(value["name"], "\(path)/name") ?? ""
-        guard let after = OperationID(try string(value["after"], "\(path)/after") ?? "") else {
+        guard let after = position(try string(value["after"], "\(path)/after") ?? "") else {
             throw RequestViolations(messages: ["\(path)/after: must be a decimal number"])
         }
         return BucketRequest(name: name, after: after)
+    }
+
+    /// A number beyond 63 bits is one that no operation has, as the largest of them is (service 3.8).
+    private static func position(_ text: String) -> OperationID? {
+        if let position = OperationID(text) { return position }
+        let digits = text.utf8.drop { $0 == UInt8(ascii: "-") }
+        guard text.utf8.count - digits.count <= 1, !digits.isEmpty,
+            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return digits.count == text.utf8.count ? .max : .min
     }
 
     static func streams(_ value: JSON, _ path: String) throws(RequestViolations) -> StreamSubscriptions {

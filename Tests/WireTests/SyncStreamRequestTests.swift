@@ -59,6 +59,18 @@ import Testing
         #expect(throws: RequestViolations(messages: [message])) { try SyncStreamRequest(json: json) }
     }
 
+    /// Beyond all operations there is nothing to send, and what the client has is of another history (service 3.8).
+    @Test(arguments: [
+        ("9223372036854775807", OperationID.max), ("9223372036854775808", .max),
+        ("18446744073709551616", .max), ("-9223372036854775809", .min), ("-1", -1), ("", nil), ("-", nil),
+        ("--1", nil), ("1a", nil), ("1.0", nil),
+    ])
+    func aPositionIsADecimalNumber(text: String, position: OperationID?) throws {
+        let json = try JSON.parse("{\"buckets\":[{\"name\":\"a\",\"after\":\"\(text)\"}]}")
+        let request = try? SyncStreamRequest(json: json)
+        #expect(request?.buckets.map(\.after) == position.map { [$0] })
+    }
+
     /// The service names one violation, also where there are several; a message for each would make an answer of
     /// 21 MB to a body of 1 MiB.
     @Test func namesTheFirstOfManyViolations() throws {
