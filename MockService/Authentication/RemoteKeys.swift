@@ -126,8 +126,9 @@ package actor RemoteKeys {
         begun += 1
         running = Task { [uri, fetch] in
             do {
-                // Shared secrets are never taken from the network.
-                end(try JSONWebKeySet(json: try await fetch(uri, Self.fetchTimeout)).keys)
+                // Shared secrets are never taken from the network, nor what anybody can sign for.
+                let keys = try JSONWebKeySet(json: try await fetch(uri, Self.fetchTimeout)).keys
+                end(keys.filter { (try? $0.requireStrength()) != nil })
             } catch let error as AuthorizationError where error == .rejectedAddress {
                 end(nil, error)
             } catch {

@@ -106,7 +106,9 @@ struct ClientAuthReader {
         let needed = ["RSA": ["kid", "alg"], "oct": ["alg"]][fields["kty"] ?? ""] ?? []
         for name in needed where fields[name] == nil { throw node.error("the key needs '\(name)'") }
         do throws(CryptoError) {
-            return try JSONWebKey(fields: fields, keyOperations: operations)
+            let key = try JSONWebKey(fields: fields, keyOperations: operations)
+            try key.requireStrength()
+            return key
         } catch {
             throw node.error("the key cannot be used: \(error)")
         }

@@ -300,6 +300,10 @@ struct ConfigurationReaderTests {
         ("client_auth: {jwks: {key: []}}", "'key' is no key of 'client_auth.jwks'"),
         ("client_auth: {jwks: {keys: [{kty: oct, k: c2VjcmV0}]}}", "the key needs 'alg'"),
         ("client_auth: {jwks: {keys: [{kty: RSA, alg: RS256, n: AQAB, e: AQAB}]}}", "the key needs 'kid'"),
+        (
+            "client_auth: {jwks: {keys: [{kty: OKP, crv: Ed25519, x: \(String(repeating: "A", count: 43))}]}}",
+            "the key cannot be used: an Ed25519 key whose point has a small order"
+        ),
         ("client_auth: {jwks_reject_ip_ranges: local}", "a list is expected here"),
         ("client_auth: {jwks_reject_ip_ranges: }", "a list is expected here"),
         ("client_auth: {block_local_jwks: }", "true or false is expected here"),

@@ -169,6 +169,15 @@ struct RemoteKeysTests {
         #expect(try await user == "u1")
     }
 
+    /// As a backend beside it does, which leaves such a key out.
+    @Test func aKeyThatAnybodyCanSignForIsLeftOut() async throws {
+        let strong = try JSONWebKey.generate(.ES256)
+        let zero = String(repeating: "A", count: 43)
+        let weak = try JSONWebKey(fields: ["kty": "OKP", "crv": "Ed25519", "x": zero, "kid": "weak"])
+        let keys = KeyServer([weak, strong]).keys()
+        #expect(try await keys.current(until: soon).keys.map(\.kid) == [strong.kid])
+    }
+
     @Test func aSlowFetchGoesOnWhenNobodyWaitsAnyLonger() async throws {
         let key = try JSONWebKey.generate(.ES256)
         let server = KeyServer([key], isOpen: false)
