@@ -79,8 +79,7 @@ struct ReplicationRun {
 
     private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
         var decoder = StreamDecoder(
-            appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits,
-            isRepaired: links.now.hasUncheckedTexts)
+            appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits)
         try await lookup.readMissing()
         var unseen = UnseenTransactions()
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
