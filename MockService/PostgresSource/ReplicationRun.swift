@@ -81,7 +81,7 @@ struct ReplicationRun {
         var decoder = StreamDecoder(
             appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits)
         try await lookup.readMissing()
-        var unseen = UnseenTransactions()
+        var unseen = UnseenTransactions(limit: store.limits.aheadBytes)
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
         var nextLook = ContinuousClock.now + replicator.times.status
         // Only time in which we wait counts: what takes long here is no silence of the source.
