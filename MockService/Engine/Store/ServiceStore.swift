@@ -204,14 +204,7 @@ package final class ServiceStore: Sendable {
         return try await self.stream(stream.number)
     }
 
-    /// Makes a stream the one that clients are served from, and stops every other.
-    package func activate(_ number: StreamNumber) async throws {
-        try await pool.write { connection in
-            try connection.transaction { try Self.activate(number, connection) }
-        }
-    }
-
-    /// The same within a transaction.
+    /// Makes a stream the one that clients are served from, and stops every other, within a transaction.
     static func activate(_ number: StreamNumber, _ connection: SQLiteConnection) throws {
         try connection.run(
             "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])
