@@ -49,7 +49,7 @@ package enum TestPostgres {
 
     /// Makes an empty database of an encoding, such as LATIN1, and returns its URI.
     package static func database(encoding: String, _ poller: Poller) async throws -> String {
-        let (server, name) = (try await server(), nextName())
+        let (server, name) = (try await Self.server(), nextName())
         let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
         try await connection.script("CREATE DATABASE \(name) ENCODING '\(encoding)' TEMPLATE template0")
         await connection.close()
