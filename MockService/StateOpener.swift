@@ -100,10 +100,16 @@ package struct StateOpener: Sendable {
     }
 
     private func openStore(_ file: StateFile) async throws -> ServiceStore {
-        try await ServiceStore.open(
+        let failures = Lock(RepeatedFailures())
+        return try await ServiceStore.open(
             path: file.path,
             readers: min(configuration.storeLimits.readers, configuration.maxDataFetchConcurrency),
-            limits: configuration.storeLimits)
+            limits: configuration.storeLimits,
+            onCheckpointFailure: { [log] failure in
+                // It comes again with every few megabytes, and in different words where the thread does not begin either.
+                guard failures.withLock({ $0.isNew("checkpoint", at: .now) }) else { return }
+                log.warning("the log of the state does not become shorter", ["error": "\(failure)"])
+            })
     }
 
     /// Asks the source whether a state is its own.

@@ -5,7 +5,6 @@ import PowerSyncServiceEngine
 package struct CopyDecoder {
     private let plan: TablePlan
     private let key: Int?
-    private let isRepaired: Bool
     private var values: [PostgresCell] = []
 
     /// Makes a decoder.
@@ -13,11 +12,9 @@ package struct CopyDecoder {
     /// - Parameters:
     ///   - plan: The table, whose columns the rows have.
     ///   - key: The column along which the rows come, which is never NULL; nil if there is none.
-    ///   - isRepaired: Whether texts may be no UTF-8 (encoding SQL_ASCII).
-    package init(_ plan: TablePlan, key: Int?, isRepaired: Bool) {
+    package init(_ plan: TablePlan, key: Int?) {
         self.plan = plan
         self.key = key
-        self.isRepaired = isRepaired
     }
 
     /// Makes a batch of the rows of a buffer.
@@ -34,7 +31,7 @@ package struct CopyDecoder {
         for end in ends {
             values.removeAll(keepingCapacity: true)
             PostgresCopyRow.unescape(start..<end, in: &batch.bytes, cells: &values)
-            let row = batch.append(values[...], columns: plan.conversions.count, isRepaired: isRepaired)
+            let row = batch.append(values[...], columns: plan.conversions.count)
             batch.changes.append(ChangeBatch.Change(.snapshot, table: 0, new: row.first))
             start = end
         }

@@ -70,8 +70,6 @@ final class LinkMemory: Sendable {
         var hasCommitted = false
         /// Whether it was said that commits may wait for this service.
         var hasToldOfStandby = false
-        /// Whether texts of the source may be no UTF-8.
-        var hasUncheckedTexts = false
         /// Slots that were named because nobody uses them.
         var strays = RepeatedFailures()
         /// Why tables of the configuration were said to be left out.

@@ -79,10 +79,9 @@ struct ReplicationRun {
 
     private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
         var decoder = StreamDecoder(
-            appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits,
-            isRepaired: links.now.hasUncheckedTexts)
+            appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits)
         try await lookup.readMissing()
-        var unseen = UnseenTransactions()
+        var unseen = UnseenTransactions(limit: store.limits.aheadBytes)
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
         var nextLook = ContinuousClock.now + replicator.times.status
         // Only time in which we wait counts: what takes long here is no silence of the source.

@@ -145,6 +145,7 @@ struct Replicator {
                     served: try await store.serving(plan, by: active.number), checkpoint: active.checkpoint,
                     changed: .any, lookups: .any, time: nil))
         }
+        try await catalog.checkEncoding()
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)
         if !isFormer { try await nameStraySlots(connection, links) }
@@ -153,8 +154,6 @@ struct Replicator {
         }
         let served = try await store.serving(plan, by: stream.number)
         let context = EvaluationContext(served) { [health] in health.goesOn() }
-        let isRepaired = try await catalog.hasUncheckedTexts()
-        links.note { $0.hasUncheckedTexts = isRepaired }
         try await withIntake(context) { intake in
             if !stream.isSnapshotDone { try await snapshot(connection, context, intake, links, stream.slot) }
             try await SourceCatalog.ping(connection)
@@ -417,8 +416,7 @@ struct Replicator {
         let log = log
         return Snapshot(
             connection: connection, store: store, context: context, intake: intake, health: health,
-            links: links, times: times, warnings: warnings, isRepaired: links.now.hasUncheckedTexts,
-            warn: { log.warning($0) })
+            links: links, times: times, warnings: warnings, warn: { log.warning($0) })
     }
 
     /// Tells that clients are served from a stream by now, and drops what is of no use any more.

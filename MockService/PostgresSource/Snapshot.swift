@@ -18,8 +18,6 @@ struct Snapshot {
     let links: LinkMemory
     let times: LinkTimes
     let warnings: RowWarningLog
-    /// Whether texts of the source may be no UTF-8.
-    let isRepaired: Bool
     let warn: @Sendable (String) -> Void
     /// Is called when a table has brought a piece behind which there may be more.
     var hasFullPiece: @Sendable () -> Void = {}
@@ -158,8 +156,7 @@ struct Snapshot {
             published.description.columns.firstIndex { ExactText($0.name) == ExactText(key) }
         }
         let plan = try await store.plan(piece.table, context, isRead: true)
-        let read = Lock(
-            (decoder: CopyDecoder(plan, key: key, isRepaired: isRepaired), count: 0, last: String?.none))
+        let read = Lock((decoder: CopyDecoder(plan, key: key), count: 0, last: String?.none))
         let limits = PostgresFrames.Limits(
             bytes: plan.isMultiplied ? store.limits.multipliedBytes : store.limits.batchBytes,
             count: store.limits.batchChanges)

@@ -11,6 +11,22 @@ package struct SourceCatalog {
     /// Reads on a connection, which must not be used meanwhile.
     package init(_ connection: PostgresConnection) { self.connection = connection }
 
+    /// Refuses a database of the encoding SQL_ASCII (service 7.1).
+    ///
+    /// Of all other encodings Postgres makes UTF-8, or refuses to be connected to. Under this one it stores whatever bytes,
+    /// and checks them on their way out (manual 23.3): a text that is no UTF-8 would end each COPY, and each stream.
+    ///
+    /// - Throws: `ReplicationError` with what helps, `PostgresError`.
+    package func checkEncoding() async throws {
+        let encoding = try await connection.query("SELECT current_setting('server_encoding')").scalar
+        guard encoding == "SQL_ASCII" else { return }
+        throw ReplicationError(
+            .encoding,
+            "The database has the encoding SQL_ASCII: Postgres stores texts unchecked, and ends replication at one that is no "
+                + "UTF-8. Restore a dump of it into a database of another encoding: CREATE DATABASE … ENCODING 'UTF8' "
+                + "TEMPLATE template0.")
+    }
+
     /// Refuses a publication that would lose changes (service 7.1).
     ///
     /// - Returns: The publication, its id and version, which is not 0. One that was made again has another id, one that was
@@ -58,11 +74,6 @@ package struct SourceCatalog {
             throw ReplicationError(.unexpected, "pg_current_wal_insert_lsn() gave no position.")
         }
         return lsn
-    }
-
-    /// Whether the server hands texts out as they were stored, whatever bytes: it knows nothing of their encoding.
-    func hasUncheckedTexts() async throws -> Bool {
-        try await connection.query("SELECT current_setting('server_encoding')").scalar == "SQL_ASCII"
     }
 
     /// The transactions that are seen now, and by everything that is read later.

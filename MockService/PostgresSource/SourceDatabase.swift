@@ -123,6 +123,8 @@ package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvert
         package init(rawValue: String) { self.rawValue = rawValue }
         /// The publication is missing or incomplete.
         package static let publication = Code(rawValue: "publication")
+        /// The database's encoding says nothing of its texts.
+        package static let encoding = Code(rawValue: "encoding")
         /// The slot is gone or was invalidated; everything is replicated again through a new one.
         package static let slotLost = Code(rawValue: "slot-lost")
         /// The server is a standby: the source is away.

@@ -33,7 +33,6 @@ package struct StreamDecoder {
     private let appliedLSN: LSN
     private let partial: TransactionProgress
     private let limits: StoreLimits
-    private let isRepaired: Bool
     private var tables: [UInt32: TablePlan] = [:]
     /// What was told of relations since they were looked up.
     private var unresolved: [UInt32: PgOutputRelation] = [:]
@@ -72,15 +71,13 @@ package struct StreamDecoder {
     ///   - appliedLSN: The end of the last transaction that was applied; those before it are skipped.
     ///   - partial: What was applied of the one behind it; that is skipped, too.
     ///   - limits: How large a batch is.
-    ///   - isRepaired: Whether texts may be no UTF-8 (encoding SQL_ASCII).
     package init(
         appliedLSN: LSN, partial: TransactionProgress = TransactionProgress(),
-        limits: StoreLimits = StoreLimits(), isRepaired: Bool = false
+        limits: StoreLimits = StoreLimits()
     ) {
         self.appliedLSN = appliedLSN
         self.partial = partial
         self.limits = limits
-        self.isRepaired = isRepaired
     }
 
     // MARK: Tables
@@ -324,6 +321,6 @@ package struct StreamDecoder {
         _ row: Range<Int>?, of plan: TablePlan
     ) -> (first: Int, isPartial: Bool) {
         guard let row else { return (-1, false) }
-        return batch.append(values[row], columns: plan.conversions.count, isRepaired: isRepaired)
+        return batch.append(values[row], columns: plan.conversions.count)
     }
 }

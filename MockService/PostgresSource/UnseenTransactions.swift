@@ -5,12 +5,15 @@ import PowerSyncPostgres
 /// Postgres sends a transaction once its commit is in the log, which is a moment before anybody sees it: what is read in
 /// between, a table's columns or a row, is as it was before.
 struct UnseenTransactions {
+    private let limit: Int
     private var ids: [UInt32] = []
     private var ahead: [PostgresFrames] = []
     private var aheadBytes = 0
 
-    /// What may be read ahead of the stream while it is waited.
-    private static let aheadLimit = 64 << 20
+    /// Begins with none.
+    ///
+    /// - Parameter limit: From how many bytes on that are kept nothing more is read (`StoreLimits.aheadBytes`).
+    init(limit: Int) { self.limit = limit }
 
     /// Whether there is none.
     var isEmpty: Bool { ids.isEmpty }
@@ -22,7 +25,7 @@ struct UnseenTransactions {
     mutating func clear() { ids.removeAll(keepingCapacity: true) }
 
     /// Whether there is room for what the stream says while it is waited.
-    var hasRoom: Bool { aheadBytes < Self.aheadLimit }
+    var hasRoom: Bool { aheadBytes < limit }
 
     /// Keeps what the stream said while it was waited.
     mutating func keep(_ frames: PostgresFrames) {

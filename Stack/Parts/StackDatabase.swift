@@ -83,12 +83,14 @@ package final class StackDatabase: Sendable {
             }
         case .ownDatabase(let server):
             try await claim(server)
-            // Not of template1, in which the user may have tables.
+            // Not of template1, in which the user may have tables. Encoding and order are those of our own cluster: the
+            // server's may be SQL_ASCII, which is not replicated.
             _ = try await PostgresConnection.with(
                 server, parameters: ["application_name": names.makerName], poller: poller
             ) { maker in
                 try await maker.script(
-                    "CREATE DATABASE \(quoteIdentifier(names.database)) TEMPLATE template0")
+                    "CREATE DATABASE \(quoteIdentifier(names.database)) ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' "
+                        + "TEMPLATE template0")
             }
         case .namedDatabase(let uri, _): try await claim(uri)
         }

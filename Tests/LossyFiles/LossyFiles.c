@@ -27,6 +27,7 @@ struct lossy_file {
     sqlite3_file base;
     sqlite3_file *system; // lies behind this one
     struct content *content; // null for a temporary file
+    bool is_database;        // and neither its log nor its journal
 };
 
 // Guards all that follows, and the contents. The system's reads and writes are made under it: threads see whole ones.
@@ -35,6 +36,8 @@ static struct content *contents;
 static uint64_t random_state;
 static uint64_t percent;
 static bool is_syncing;
+static bool is_refusing;
+static int refused;
 
 static sqlite3_vfs *system_vfs(sqlite3_vfs *vfs) {
     return vfs->pAppData;
@@ -217,6 +220,10 @@ static int lossy_write(sqlite3_file *file, const void *bytes, int count, sqlite3
     if (!content) return system->pMethods->xWrite(system, bytes, count, offset);
     pthread_mutex_lock(&lock);
     int result = SQLITE_OK;
+    if (is_refusing && ((struct lossy_file *)file)->is_database) {
+        refused++;
+        result = SQLITE_FULL;
+    }
     for (size_t at = 0; at < (size_t)count && result == SQLITE_OK;) {
         struct piece piece = first_piece(offset + (sqlite3_int64)at, (size_t)count - at);
         result = keep_block(content, system, piece.number);
@@ -371,6 +378,7 @@ static int lossy_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
     struct lossy_file *lossy = (struct lossy_file *)file;
     memset(lossy, 0, (size_t)vfs->szOsFile);
     lossy->system = (sqlite3_file *)(lossy + 1);
+    lossy->is_database = (flags & SQLITE_OPEN_MAIN_DB) != 0;
     int result = system->xOpen(system, name, lossy->system, flags, opened_flags);
     if (result == SQLITE_OK && name && !(flags & temporary)) result = attach(lossy, name);
     if (result == SQLITE_OK) lossy->base.pMethods = &lossy_methods;
@@ -416,6 +424,14 @@ static int lossy_sleep(sqlite3_vfs *vfs, int microseconds) {
 
 static int lossy_current_time(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
     return system_vfs(vfs)->xCurrentTimeInt64(system_vfs(vfs), milliseconds);
+}
+
+int powersync_lossy_files_refuse_database_writes(bool refuses) {
+    pthread_mutex_lock(&lock);
+    is_refusing = refuses;
+    int count = refused;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 int powersync_lossy_files_register(uint64_t seed, int percent_through, bool syncs) {

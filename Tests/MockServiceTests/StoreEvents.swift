@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncPostgresValues
+import PowerSyncSQLite
 import PowerSyncWire
 
 @testable import PowerSyncServiceEngine
@@ -85,5 +86,20 @@ extension ServiceStore {
         let batch = try await batch(events, context, isAhead: isAhead)
         let evaluated = RowEvaluation.evaluateAtOnce(batch, context.converter, limits: limits)
         return try await GroupWriter(self, context).write([evaluated])
+    }
+
+    /// Notes how far the snapshot of a table has come, as a batch of its rows does.
+    func noteSnapshot(_ table: SourceTable) async throws {
+        try await pool.write { connection in
+            try Self.noteSnapshot(
+                table.id, key: table.snapshotKey, isDone: table.isSnapshotDone, connection)
+        }
+    }
+
+    /// Makes a stream the one that clients are served from, as its first checkpoint does.
+    func activate(_ number: StreamNumber) async throws {
+        try await pool.write { connection in
+            try connection.transaction { try Self.activate(number, connection) }
+        }
     }
 }

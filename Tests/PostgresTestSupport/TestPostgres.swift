@@ -44,9 +44,19 @@ package enum TestPostgres {
 
     /// Makes an empty database that nobody else has, and returns its URI.
     package static func database(_ poller: Poller) async throws -> String {
-        let number = lastNumber.add(1, ordering: .relaxed).newValue
-        return try await server().createDatabase("test_\(number)", poller: poller)
+        try await server().createDatabase(nextName(), poller: poller)
     }
+
+    /// Makes an empty database of an encoding, such as LATIN1, and returns its URI.
+    package static func database(encoding: String, _ poller: Poller) async throws -> String {
+        let (server, name) = (try await Self.server(), nextName())
+        let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
+        try await connection.script("CREATE DATABASE \(name) ENCODING '\(encoding)' TEMPLATE template0")
+        await connection.close()
+        return server.uri(database: name)
+    }
+
+    private static func nextName() -> String { "test_\(lastNumber.add(1, ordering: .relaxed).newValue)" }
 
     /// Makes an empty database and connects to it.
     package static func connection(_ poller: Poller) async throws -> PostgresConnection {

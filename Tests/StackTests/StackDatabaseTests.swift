@@ -43,6 +43,24 @@ struct StackDatabaseTests {
         await server.stop()
     }
 
+    /// A cluster that was made without a locale has SQL_ASCII, of which nothing is replicated.
+    @Test func theRunsOwnDatabaseIsOfUTF8WhateverTheServersAre() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let server = try await PostgresServer.start()
+        let superuser = try await connect(server.uri(), poller)
+        try await superuser.query("UPDATE pg_database SET encoding = 0 WHERE datname = 'template0'")
+        let wait = "?connect_timeout=\(TestOptions.deadline.components.seconds)"
+        let database = StackDatabase(.ownDatabase(server: server.uri() + wait), poller: poller)
+        try await database.open()
+        let owner = try await connect(database.uri, poller)
+        #expect(try await owner.query("SHOW server_encoding").scalar == "UTF8")
+        await owner.close()
+        try await database.close()
+        await superuser.close()
+        await server.stop()
+    }
+
     private func connect(_ uri: String, _ poller: Poller, _ name: String = "") async throws
         -> PostgresConnection
     {

@@ -41,9 +41,6 @@ package struct TypeCatalog: Sendable {
         self.entries = Dictionary(entries.map { ($0.oid, $0) }, uniquingKeysWith: { _, last in last })
     }
 
-    /// Whether a type is known; one made later is not until the catalog is read again.
-    package func knows(_ oid: UInt32) -> Bool { entries[oid] != nil }
-
     /// Whether values of a type may be missing in an update because they are stored out of line.
     package func isVariableLength(_ oid: UInt32) -> Bool { entries[oid]?.isVariableLength ?? true }
 

@@ -12,15 +12,6 @@ package struct ReplicaID: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// Reads an id that the state keeps.
-    ///
-    /// - Parameter stored: Its bytes.
-    /// - Throws: `StoreError` if they are none of a UUID.
-    init(stored: [UInt8]?) throws(StoreError) {
-        guard let stored, stored.count == 16 else { throw .unreadableRow }
-        bytes = stored
-    }
-
     /// Derives the id from the identity columns: UUID version 5 over their BSON document.
     package init(columns: [(name: String, value: SQLiteValue)]) {
         var hash = Array(Digest.sha1(Self.namespace + Self.document(columns)).prefix(16))

@@ -10,8 +10,6 @@ package struct WriteOutcome: Sendable {
     package var checkpoint: StoredCheckpoint?
     /// The buckets that this checkpoint changes since the one before.
     package var changed = ChangedBuckets()
-    /// The keys of lookups that find something else at this checkpoint than at the one before.
-    package var lookups = ChangedLookups()
     /// Rows that have to be read again from the source.
     package var incomplete: [IncompleteRow] = []
     /// Tables that have to be read anew.
@@ -34,7 +32,6 @@ package struct WriteOutcome: Sendable {
         durable = [durable, next.durable].compactMap { $0 }.max()
         checkpoint = next.checkpoint ?? checkpoint
         changed.formUnion(next.changed)
-        lookups.formUnion(next.lookups)
         incomplete += next.incomplete
         over += next.over
         for (text, count) in next.warnings.counts { warnings.add(text, count) }

@@ -111,7 +111,6 @@ package struct GroupWriter: Sendable {
             let changes = store.unpublished.note(
                 stored.written, of: stored.before, isCheckpoint: outcome.checkpoint != nil)
             outcome.changed = changes.buckets
-            outcome.lookups = changes.lookups
             if outcome.hasSwitched {
                 store.unpublished.forgetAll(but: context.stream)
                 frames?.forgetPublished()

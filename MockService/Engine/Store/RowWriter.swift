@@ -186,7 +186,7 @@ package final class RowWriter {
     /// - Parameter named: What a row says.
     /// - Throws: `SQLiteError`.
     func set(_ named: CustomWriteCheckpoint) throws {
-        let isWritten = try CustomWriteCheckpoints(connection).write(
+        let isWritten = try CustomWriteCheckpointVersions(connection).write(
             named, of: stream, checkpoint: checkpoint, operation: { nextOperation() })
         if isWritten { writeCheckpointsBehind.insert(named) }
     }

@@ -281,14 +281,6 @@ extension ServiceStore {
     }
 
     /// Notes how far the snapshot of a table has come.
-    package func noteSnapshot(_ table: SourceTable) async throws {
-        try await pool.write { connection in
-            try Self.noteSnapshot(
-                table.id, key: table.snapshotKey, isDone: table.isSnapshotDone, connection)
-        }
-    }
-
-    /// The same within a transaction.
     static func noteSnapshot(
         _ table: Int64, key: String?, isDone: Bool, _ connection: SQLiteConnection
     ) throws {

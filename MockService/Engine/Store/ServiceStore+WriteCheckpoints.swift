@@ -211,7 +211,7 @@ extension ServiceStore {
         _ connection: SQLiteConnection
     ) throws -> StoredWriteCheckpoint? {
         guard isCustom else { return try writeCheckpoint(key: key, connection) }
-        let id = try CustomWriteCheckpoints(connection).newest(of: key, in: stream, upTo: operation)
+        let id = try CustomWriteCheckpointVersions(connection).newest(of: key, in: stream, upTo: operation)
         // What the checkpoint covers is reached.
         return id.map {
             StoredWriteCheckpoint(id: $0, head: .zero, reached: nil, reachedHead: .zero, isRequested: false)

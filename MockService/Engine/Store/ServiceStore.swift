@@ -79,11 +79,14 @@ package final class ServiceStore: Sendable {
     ///   - readers: How many streams can read at once.
     ///   - former: What a file that is made has to know of the one whose place it takes.
     ///   - limits: How much is written at once, and cached.
+    ///   - onCheckpointFailure: Gets why the log is not copied into the file, on a disk that is full as a rule, each time: what
+    ///     is written goes on until the log has no room either. Must not block.
     /// - Returns: The store.
     /// - Throws: `SQLiteError`, or `StoreError` for the file of another version.
     package static func open(
         path: String, readers: Int = 4, after former: FormerState = FormerState(),
-        limits: StoreLimits = StoreLimits()
+        limits: StoreLimits = StoreLimits(),
+        onCheckpointFailure: @escaping @Sendable (WALFailure) -> Void = { _ in }
     ) async throws -> ServiceStore {
         StateFile.makePrivate(path)
         let activity = StoreActivity()
@@ -92,7 +95,7 @@ package final class ServiceStore: Sendable {
             setUp: { connection, isWriter in
                 try StoreSchema6.configure(connection, isWriter: isWriter, limits: limits)
                 if isWriter { try StoreSchema6.prepare(connection, after: former) }
-            }, onChange: { _ in activity.noteWrite() })
+            }, onChange: { _ in activity.noteWrite() }, onCheckpointFailure: onCheckpointFailure)
         return ServiceStore(pool: pool, path: path, limits: limits, activity: activity)
     }
 
@@ -201,14 +204,7 @@ package final class ServiceStore: Sendable {
         return try await self.stream(stream.number)
     }
 
-    /// Makes a stream the one that clients are served from, and stops every other.
-    package func activate(_ number: StreamNumber) async throws {
-        try await pool.write { connection in
-            try connection.transaction { try Self.activate(number, connection) }
-        }
-    }
-
-    /// The same within a transaction.
+    /// Makes a stream the one that clients are served from, and stops every other, within a transaction.
     static func activate(_ number: StreamNumber, _ connection: SQLiteConnection) throws {
         try connection.run(
             "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])

@@ -74,6 +74,11 @@ package struct StoreLimits: Sendable, Hashable {
     package var batchChanges = 2000
     /// How many bytes are in the pipeline, a batch counted three times.
     package var pipelineBytes = 12 << 20
+    /// How many bytes of the stream are kept while a transaction is not to be seen that waits for this service as for a standby.
+    ///
+    /// Postgres lets it go once the link has taken all of the log: of one with more behind it, or in it, nobody ever sees
+    /// anything. So it is much more than a batch.
+    package var aheadBytes = 64 << 20
     /// From how many bytes on what was evaluated is written before more is evaluated: a batch may come to much more than it
     /// had.
     package var evaluatedBytes = 64 << 20

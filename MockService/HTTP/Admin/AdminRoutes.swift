@@ -184,7 +184,9 @@ struct AdminRoutes: Sendable {
     private static func check(_ connection: PostgresConnection) async throws -> [AdminMessage] {
         do {
             try await SourceCheck.position(connection)
-            try await SourceCatalog(connection).checkPublication()
+            let catalog = SourceCatalog(connection)
+            try await catalog.checkEncoding()
+            try await catalog.checkPublication()
         } catch let error as ReplicationError {
             return [AdminMessage(level: .fatal, message: error.message)]
         }

@@ -18,6 +18,10 @@
 // Returns a result code of SQLite.
 int powersync_lossy_files_register(uint64_t seed, int percent_through, bool syncs);
 
+// From now on, or no longer, a database takes no write, as on a disk that is full; its log and its journal do.
+// Returns how many writes were refused so far.
+int powersync_lossy_files_refuse_database_writes(bool refuses);
+
 // Has a process that ends by a signal of its own making, as one that traps, say on its standard error where that was: lines
 // of program and offset, for addr2line.
 void powersync_say_traps(void);

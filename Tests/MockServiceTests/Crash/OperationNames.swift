@@ -29,7 +29,7 @@ struct OperationNames {
     ) throws {
         let uuid = try Self.named(
             row.sourceTable, &tables, "SELECT uuid FROM source_table WHERE id = ?", connection)
-        let replicaID = try ReplicaID(stored: [UInt8](segment[row.replicaID]))
+        let replicaID = ReplicaID(bytes: [UInt8](segment[row.replicaID]))
         operation.objectType = try Self.named(
             row.outputType, &types, "SELECT name FROM output_type WHERE id = ?", connection)
         operation.objectID = segment.text(row.objectID)

@@ -212,19 +212,16 @@ final class SessionRig: Sendable {
         return events
     }
 
-    /// Stores a transaction that nobody is told of, and keeps nothing of it in memory.
+    /// Stores a transaction that nobody is told of, and keeps nothing of it in memory; the configuration has no lookups.
     ///
     /// - Returns: What is to be published.
-    func storeUnpublished(
-        _ changes: [RowChange], in tables: [(table: String, changes: [RowChange])] = []
-    ) async throws -> DurableCommit {
+    func storeUnpublished(_ changes: [RowChange]) async throws -> DurableCommit {
         let position = nextPosition()
         let result = try await store.apply(
-            changes.map { ReplicationEvent.change(table, $0) } + events(in: tables)
-                + [.committed(position)], context)
+            changes.map { ReplicationEvent.change(table, $0) } + [.committed(position)], context)
         return DurableCommit(
             served: served, checkpoint: try #require(result.checkpoint), changed: result.changed,
-            lookups: result.lookups)
+            lookups: ChangedLookups())
     }
 
     private func nextPosition() -> LSN {

@@ -41,7 +41,7 @@ struct CopyDecoderTests {
     @Test func rowsAreThoseOfTheCopy() async throws {
         let plan = try await Self.plan()
         try await forEachSeed(100) { random in
-            var decoder = CopyDecoder(plan, key: random.once(in: 2) ? 0 : nil, isRepaired: random.once(in: 2))
+            var decoder = CopyDecoder(plan, key: random.once(in: 2) ? 0 : nil)
             let parts = ["", "a", "é", "\\t", "\\\\", "\\n", "\\N", "long text of several words"]
             var rows: [String] = []
             for _ in 0..<1 + random.below(6) {
@@ -58,19 +58,19 @@ struct CopyDecoderTests {
     @Test func alongAKeyItIsSaidUpToWhereATableWasRead() async throws {
         let plan = try await Self.plan()
         var frames = Self.frames(["1\ta\tb", "2\\t\t\\N\tb"])
-        var decoder = CopyDecoder(plan, key: 0, isRepaired: false)
+        var decoder = CopyDecoder(plan, key: 0)
         let batch = decoder.batch(&frames)
         #expect(batch.marks.map { $0.before } == [2])
         #expect(batch.marks.map { $0.mark } == [.readUpTo(0, key: "2\t")])
         frames = Self.frames(["1\ta\tb"])
-        var other = CopyDecoder(plan, key: nil, isRepaired: false)
+        var other = CopyDecoder(plan, key: nil)
         #expect(other.batch(&frames).marks.isEmpty)
     }
 
     /// One decoder reads all buffers of a statement.
     @Test func aRowThatHasOtherColumnsThanItsTableHasTheFirstOfThem() async throws {
         let plan = try await Self.plan()
-        var decoder = CopyDecoder(plan, key: nil, isRepaired: false)
+        var decoder = CopyDecoder(plan, key: nil)
         var frames = Self.frames(["1", "2\ta\tb\tc"])
         #expect(Self.texts(decoder.batch(&frames)) == [["1", nil, nil], ["2", "a", "b"]])
         frames = Self.frames(["3\ta\tb"])

@@ -432,35 +432,4 @@ struct StreamDecoderTests {
         decoder.append(&frames)
         #expect(throws: PostgresError.self) { try decoder.step() }
     }
-
-    /// The server hands out what was stored, whatever bytes.
-    @Test func textsOfADatabaseWithoutAnEncodingAreRepaired() async throws {
-        let table = try await plan("t", oid: 1, columns: ["id", "a"])
-        var bytes = StreamBytes()
-        bytes.add(begin(10), at: .zero)
-        bytes.add(.insert(relation: 1, new: [.text("valid é"), .text("XY")]), at: .zero)
-        bytes.add(.insert(relation: 1, new: [.text("next"), .null]), at: .zero)
-        for isRepaired in [true, false] {
-            // The second text is made one that is no UTF-8.
-            var frames = PostgresFrames()
-            for index in 0..<bytes.frames.count {
-                var message = Array(bytes.frames.bytes[bytes.frames[index]])
-                if let place = message.indices.dropLast().first(where: {
-                    message[$0] == UInt8(ascii: "X") && message[$0 + 1] == UInt8(ascii: "Y")
-                }) {
-                    message[place] = 0xC3
-                }
-                message.withUnsafeBytes { frames.append($0) }
-            }
-            var decoder = StreamDecoder(appliedLSN: .zero, isRepaired: isRepaired)
-            decoder.set(table, for: 1)
-            decoder.append(&frames)
-            #expect(try decoder.step() == nil)
-            let taken = decoder.take()
-            let batch = try #require(taken)
-            let texts = batch.cells.map { $0.range.map { Array(batch.bytes[$0]) } }
-            let invalid = isRepaired ? Array("\u{FFFD}Y".utf8) : [0xC3, UInt8(ascii: "Y")]
-            #expect(texts == [Array("valid é".utf8), invalid, Array("next".utf8), nil])
-        }
-    }
 }

@@ -6,7 +6,7 @@ import PowerSyncWire
 /// At a checkpoint a client is told the newest version that it covers: with the transaction that sets it, and as long as
 /// that is not visible the one before. Whoever writes leaves these two, as of lookups. Ids do not go back, whatever
 /// becomes of the rows: devices wait for what they were given.
-struct CustomWriteCheckpoints {
+struct CustomWriteCheckpointVersions {
     private let connection: SQLiteConnection
 
     /// Reads and writes through a connection.
