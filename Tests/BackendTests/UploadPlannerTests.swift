@@ -358,7 +358,7 @@ struct UploadPlannerTests {
         }
     }
 
-    /// The tag of a PUT of one row tells whether there was one. Whether policies let it be seen, RETURNING asks.
+    /// The tag of a PUT of one row tells whether there was one, and RETURNING whether policies let it be seen.
     @Test func oneRowIsReturnedWherePoliciesMayHideIt() throws {
         let operation = try Build.operation(.put, "lists", "a", #"{"n":1}"#)
         for (change, returns) in [
