@@ -202,10 +202,11 @@ package struct StreamDecoder {
     ) throws(PostgresError) -> PgOutputRelation? {
         values.removeAll(keepingCapacity: true)
         if let change = try PgOutputRowChange.read(batch.bytes, in: payload, cells: &values) {
+            let former = last
             switch turn(of: change.relation, at: position) {
             case .lookUp(let relation): return relation
             case .skip: break
-            case .read: add(change, bytes: payload.count)
+            case .read: add(change, bytes: payload.count, behind: former)
             }
             return nil
         }
@@ -296,9 +297,16 @@ package struct StreamDecoder {
         return (plan, index)
     }
 
-    private mutating func add(_ change: PgOutputRowChange, bytes: Int) {
+    /// Adds a change behind another one of its transaction.
+    private mutating func add(
+        _ change: PgOutputRowChange, bytes: Int, behind former: (position: LSN, changes: Int)
+    ) {
         guard let (plan, index) = index(of: change.relation), !wasRead(plan) else { return }
         if plan.isMultiplied { multipliedBytes += bytes }
+        // What stands in front may be enough for a transaction of the store, which is not applied again then.
+        if plan.hasManyPlaces, former.changes > 0, !batch.changes.isEmpty {
+            batch.append(.told(progress(former)))
+        }
         if begun != finalLSN {
             begun = finalLSN
             batch.append(.begun(finalLSN))

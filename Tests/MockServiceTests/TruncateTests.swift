@@ -1,3 +1,4 @@
+import PowerSyncPostgres
 import PowerSyncPostgresValues
 import PowerSyncServiceEngine
 import PowerSyncSQLite
@@ -7,7 +8,8 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// A table is emptied, or replaced, a bounded number of rows at a time (DESIGN.md, 1; service 4.6, 4.8).
+/// A table is emptied, or replaced, a bounded number of rows and places at a time, and a group that comes to much is stored in
+/// pieces (DESIGN.md, 1 and 3; service 4.6, 4.8).
 @Suite(.patient())
 struct TruncateTests {
     private static func limits(_ rows: Int) -> StoreLimits {
@@ -16,16 +18,55 @@ struct TruncateTests {
         return limits
     }
 
+    private static func limits(operations: Int64) -> StoreLimits {
+        var limits = StoreLimits()
+        limits.groupOperations = operations
+        return limits
+    }
+
     private static func inserts(_ count: Int) -> [RowChange] {
         (0..<count).map { .insert(StoreFixture.row("r\($0)", "u1")) }
     }
 
+    /// Each row is in the bucket of each name in its list.
+    private static let listed = """
+        config: {edition: 3}
+        streams:
+          s: {auto_subscribe: true, query: SELECT id FROM t WHERE auth.user_id() IN big}
+        """
+
+    /// Rows in a hundred places.
+    private static func listedRows(_ count: Int) -> [PgOutputTuple] {
+        let names = (0..<100).map { "\"m\($0)\"" }.joined(separator: ",")
+        return (0..<count).map { StoreFixture.row("r\($0)", "u1", .text("[\(names)]")) }
+    }
+
+    /// What bounds the pieces of a truncate.
+    enum Bound: CaseIterable {
+        case rows, operations, bytes
+    }
+
     /// B20: it was one transaction of SQLite, however large, for which all write checkpoints waited.
-    @Test func aWriteCheckpointDoesNotWaitForATruncate() async throws {
-        try await StoreFixture.withFolder { path in
-            let fixture = try await StoreFixture(path: path, limits: Self.limits(100))
+    @Test(arguments: Bound.allCases)
+    func aWriteCheckpointDoesNotWaitForATruncate(_ bound: Bound) async throws {
+        var limits = StoreLimits()
+        switch bound {
+        case .rows: limits.truncatedRows = 100
+        case .operations: limits.groupOperations = 200
+        // The places of a row have two or three bytes each.
+        case .bytes: limits.removedBytes = 350
+        }
+        let isListed = bound != .rows
+        try await StoreFixture.withFolder { [limits] path in
+            let progress = Lock(0)
+            let fixture = try await StoreFixture(
+                path: path, isListed ? Self.listed : StoreFixture.config, limits: limits,
+                progress: { progress.withLock { $0 += 1 } })
             let store = fixture.store
-            _ = try await fixture.apply(Self.inserts(1000), commit: 1)
+            let rows: [RowChange] = isListed ? Self.listedRows(10).map { .insert($0) } : Self.inserts(1000)
+            let expected: (left: Int64, progress: Int) = isListed ? (8, 5) : (900, 10)
+            _ = try await fixture.apply(rows, commit: 1)
+            let before = progress.withLock { $0 }
             // As long as the writer is in use, who wants it waits in the order in which they came.
             let gate = BlockingGate()
             defer { gate.open() }
@@ -44,10 +85,12 @@ struct TruncateTests {
             try await wait(for: "the look at what is left by then to wait") { store.pool.waitingWrites == 3 }
             gate.open()
             #expect(try await wait(forEndOf: given).id == 1)
-            #expect(try await wait(forEndOf: left) == 900)
+            #expect(try await wait(forEndOf: left) == expected.left)
             let result = try await wait(forEndOf: truncating)
             #expect(result.checkpoint == StoredCheckpoint(operation: 2000, lsn: LSN(rawValue: 2)))
             #expect(try await fixture.count("source_row") == 0)
+            // Nobody knows that a piece was the last one before the next has found nothing.
+            #expect(progress.withLock { $0 } - before == expected.progress)
             try await wait(forEndOf: busy)
             try await fixture.close()
         }
@@ -114,11 +157,12 @@ struct TruncateTests {
 
     /// Begins something that is cancelled behind its first piece: what a service leaves that ends there.
     private static func breakOff(
-        _ path: String, _ body: @escaping @Sendable (StoreFixture) async throws -> Void
+        _ path: String, _ config: String = StoreFixture.config, _ limits: StoreLimits = Self.limits(3),
+        _ body: @escaping @Sendable (StoreFixture) async throws -> Void
     ) async throws {
         let task = Lock<Task<Void, any Error>?>(nil)
         let fixture = try await StoreFixture(
-            path: path, limits: limits(3), progress: { task.withLock { $0 }?.cancel() })
+            path: path, config, limits: limits, progress: { task.withLock { $0 }?.cancel() })
         let gate = Gate()
         let working = Task {
             await gate.pass()
@@ -190,6 +234,110 @@ struct TruncateTests {
             #expect(left == 0)
             await store.close()
             #expect(try StoreCheck(path: path).problems == [])
+        }
+    }
+
+    // MARK: Groups that come to much
+
+    /// The delete of a row is as many operations as it had places, of which its source says nothing.
+    @Test func deletesOfRowsInManyPlacesAreStoredWithTheirProgress() async throws {
+        try await StoreFixture.withFolder { path in
+            let first = try await StoreFixture(path: path, Self.listed)
+            _ = try await first.apply(Self.listedRows(6).map { .insert($0) }, commit: 10)
+            try await first.close()
+            let progress = (0...6).map { told in
+                TransactionProgress(finalLSN: LSN(rawValue: 20), position: LSN(rawValue: 15), changes: told)
+            }
+            let deletes: @Sendable (SourceTable, Range<Int>) -> [ReplicationEvent] = { table, rows in
+                var events: [ReplicationEvent] = [.begun(LSN(rawValue: 20))]
+                for row in rows {
+                    events.append(.told(progress[row]))
+                    events.append(.change(table, .delete([.text("r\(row)"), .null, .null])))
+                }
+                events.append(.committed(LSN(rawValue: 22)))
+                return events
+            }
+            try await Self.breakOff(path, Self.listed, Self.limits(operations: 200)) { fixture in
+                _ = try await fixture.store.apply(deletes(fixture.table, 0..<6), fixture.context)
+            }
+            let second = try await StoreFixture(path: path, Self.listed)
+            let record = try await second.store.stream(second.stream.number)
+            #expect(record.partial == progress[2] && record.appliedLSN == LSN(rawValue: 10))
+            #expect(record.checkpoint.operation == 600 && record.lastOperation == 800)
+            #expect(try await second.count("source_row") == 4)
+            // Behind what was told.
+            let result = try await second.store.apply(deletes(second.table, 2..<6), second.context)
+            #expect(result.checkpoint == StoredCheckpoint(operation: 1200, lsn: LSN(rawValue: 22)))
+            #expect(try await second.count("source_row") == 0)
+            #expect(try await second.operations("m99").count == 12)
+            try await second.close()
+        }
+    }
+
+    /// Each checkpoint is a commit of the source.
+    @Test func aGroupThatComesToMuchEndsBehindACommit() async throws {
+        try await StoreFixture.withFolder { path in
+            let first = try await StoreFixture(path: path, Self.listed)
+            _ = try await first.apply(Self.listedRows(6).map { .insert($0) }, commit: 10)
+            try await first.close()
+            try await Self.breakOff(path, Self.listed, Self.limits(operations: 150)) { fixture in
+                let events = (0..<6).flatMap { row -> [ReplicationEvent] in
+                    let position = UInt64(20 + 10 * row)
+                    return [
+                        .begun(LSN(rawValue: position)),
+                        .change(fixture.table, .delete([.text("r\(row)"), .null, .null])),
+                        .committed(LSN(rawValue: position + 2)),
+                    ]
+                }
+                _ = try await fixture.store.apply(events, fixture.context)
+            }
+            let second = try await StoreFixture(path: path, Self.listed)
+            let record = try await second.store.stream(second.stream.number)
+            #expect(record.checkpoint == StoredCheckpoint(operation: 800, lsn: LSN(rawValue: 32)))
+            #expect(record.appliedLSN == LSN(rawValue: 32) && record.lastOperation == 800)
+            #expect(try await second.count("source_row") == 4)
+            try await second.close()
+        }
+    }
+
+    /// By their operations, or by the bytes of these.
+    @Test(arguments: [false, true])
+    func rowsThatAreReadAndComeToMuchAreStoredInPieces(isOfBytes: Bool) async throws {
+        try await StoreFixture.withFolder { path in
+            let rows = Self.listedRows(6)
+            var limits = Self.limits(operations: isOfBytes ? 50_000 : 200)
+            // A record has some forty bytes.
+            if isOfBytes { limits.groupRecordBytes = 5000 }
+            try await Self.breakOff(path, Self.listed, limits) { fixture in
+                let events = rows.map { ReplicationEvent.change(fixture.table, .snapshot($0)) }
+                _ = try await fixture.store.apply(events, fixture.context, isAhead: true)
+            }
+            let second = try await StoreFixture(path: path, Self.listed)
+            let record = try await second.store.stream(second.stream.number)
+            #expect(record.isAhead && record.checkpoint.operation == 0 && record.lastOperation == 200)
+            #expect(try await second.count("source_row") == 2)
+            // They are read again.
+            let events = rows.map { ReplicationEvent.change(second.table, .snapshot($0)) }
+            _ = try await second.store.apply(events, second.context, isAhead: true)
+            #expect(try await second.count("source_row") == 6)
+            #expect(try await second.operations("m99").count == 6)
+            try await second.close()
+        }
+    }
+
+    /// A row alone can be in so many places that its transaction takes long.
+    @Test func aLongTransactionSaysThatItGoesOn() async throws {
+        try await StoreFixture.withFolder { path in
+            let progress = Lock(0)
+            var limits = StoreLimits()
+            limits.progressSegments = 30
+            let fixture = try await StoreFixture(
+                path: path, Self.listed, limits: limits, progress: { progress.withLock { $0 += 1 } })
+            _ = try await fixture.apply(Self.listedRows(1).map { .insert($0) }, commit: 1)
+            // One for each of a hundred buckets.
+            #expect(try await fixture.count("segment") == 100)
+            #expect(progress.withLock { $0 } == 3)
+            try await fixture.close()
         }
     }
 }

@@ -24,6 +24,8 @@ package final class TablePlan: Sendable {
 
     /// Whether a row may come to many times as much: an element of an array to a record, or a value of a lookup, of its own.
     package let isMultiplied: Bool
+    /// Whether a row may be in many places, or found by many keys: one for each element of an array.
+    package let hasManyPlaces: Bool
 
     /// How each column's type is read.
     let forms: [SlotConverter.Form]
@@ -85,6 +87,8 @@ package final class TablePlan: Sendable {
         isMultiplied =
             all.rows.contains { !$0.code.loops.isEmpty && $0.outputGroup == nil }
             || all.lookups.contains { !$0.code.loops.isEmpty }
+        hasManyPlaces =
+            all.rows.contains { !$0.code.loops.isEmpty } || all.lookups.contains { !$0.code.loops.isEmpty }
         let conversions = table.conversions(plan.options, isRead: isRead)
         self.conversions = conversions
         forms = conversions.map { SlotConverter.Form($0) }

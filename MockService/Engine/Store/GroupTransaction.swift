@@ -33,7 +33,7 @@ struct GroupTransaction {
         self.place = place
         rows = try RowWriter(
             connection, stream: before.number, checkpoint: before.checkpoint.operation,
-            limits: group.store.limits, isHeld: { group.isHeld($0) })
+            limits: group.store.limits, isHeld: { group.isHeld($0) }, progress: group.context.progress)
         rule = CommitRule(before)
         room = group.store.limits.truncatedRows
     }
@@ -43,9 +43,9 @@ struct GroupTransaction {
 
     // MARK: The group
 
-    /// Writes batches up to a table of which there may be more rows than fit.
+    /// Writes batches as far as one transaction goes.
     mutating func write(_ batches: [EvaluatedBatch]) throws {
-        while place.batch < batches.count {
+        while place.batch < batches.count, !rows.isFull {
             let batch = batches[place.batch]
             try begin(batch)
             guard try writes(batch) else { return }
@@ -70,12 +70,16 @@ struct GroupTransaction {
             "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(before.number)])
     }
 
-    /// Writes what is left of a batch; false if a table has more rows than fit.
+    /// Writes what is left of a batch; false if that is more than fits.
+    ///
+    /// The rest is left to another transaction where the source can go on, should the service end in between.
     private mutating func writes(_ batch: EvaluatedBatch) throws -> Bool {
         while true {
             while place.mark < batch.marks.count, batch.marks[place.mark].before <= place.row {
-                guard try take(batch.marks[place.mark].mark, of: batch) else { return false }
+                let mark = batch.marks[place.mark].mark
+                guard try take(mark, of: batch) else { return false }
                 place.mark += 1
+                if rows.isFull, Self.isEnd(mark) { return false }
             }
             guard place.row < batch.rows.count else { return true }
             var isWaiting = false
@@ -85,6 +89,16 @@ struct GroupTransaction {
             }
             try write(place.row, of: batch, isWaiting: isWaiting)
             place.row += 1
+            // Rows that were read may be read again: what is stored of them stays as it is.
+            if rows.isFull, batch.isAhead { return false }
+        }
+    }
+
+    /// Whether the source can go on behind a mark: what stands in front of it is not told again, or does no harm.
+    private static func isEnd(_ mark: ChangeBatch.Mark) -> Bool {
+        switch mark {
+        case .committed, .told, .truncate: true
+        case .begun, .identityIsOver, .readUpTo, .readWhole, .hold, .passed: false
         }
     }
 
@@ -95,8 +109,9 @@ struct GroupTransaction {
         case .committed(let position): commit(position)
         case .told(let progress): told = progress
         case .truncate(let table):
-            room -= try rows.removeRows(of: batch.tables[table].table, limit: room)
-            return room > 0
+            let removed = try rows.removeRows(of: batch.tables[table].table, limit: room)
+            room -= removed.count
+            return removed.isAll && room > 0
         case .identityIsOver(let table):
             outcome.over.append(batch.tables[table].table)
             rule.misses()

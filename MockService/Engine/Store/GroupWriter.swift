@@ -34,13 +34,13 @@ package struct GroupWriter: Sendable {
 
     /// Stores a group, durable when this returns, and publishes its last checkpoint.
     ///
-    /// That is one SQLite transaction, unless a table is emptied: of its rows a bounded number goes in each, and others
-    /// write in between. Should the service end there, what was told in front is stored with its progress, and a table
-    /// that is emptied once more loses the rest.
+    /// That is one SQLite transaction, unless a table is emptied, or rows come to much, as those do that leave many places:
+    /// a bounded number of rows and operations goes in each, and others write in between. Should the service end there,
+    /// what was told in front is stored with its progress, and a table that is emptied once more loses the rest.
     ///
     /// - Parameter batches: The group, in the order of the log.
     /// - Returns: What became of it.
-    /// - Throws: `SQLiteError`, `StoreError`; then nothing was written behind a table that was not emptied to the end.
+    /// - Throws: `SQLiteError`, `StoreError`; then what was written ends where the source can go on.
     package func write(_ batches: [EvaluatedBatch]) async throws -> WriteOutcome {
         var outcome = WriteOutcome()
         var place = GroupPlace()

@@ -91,6 +91,11 @@ package final class RowWriter {
     private let stream: StreamNumber
     private let limits: StoreLimits
     private let isHeld: (ExactText) -> Bool
+    private let progress: () -> Void
+    /// How many bytes of records were written.
+    private var recordBytes = 0
+    /// How many segments were stored.
+    private var storedSegments = 0
     /// How many bytes of operations are kept.
     private var keptBytes = 0
     /// How many bytes of segments have been begun, and are not stored yet.
@@ -122,18 +127,21 @@ package final class RowWriter {
     ///   - connection: The one that writes, in a transaction that the writer does not outlive.
     ///   - stream: Whose buckets these are.
     ///   - checkpoint: The last operation of its newest checkpoint.
-    ///   - limits: How large segments are, and how many operations are kept.
+    ///   - limits: How large segments are, how many operations are kept, and how many are enough.
     ///   - isHeld: Whether a stream holds a bucket, by whole name: then what is written to it is kept.
+    ///   - progress: Is called now and then while much is written.
     /// - Throws: `SQLiteError`.
     package init(
         _ connection: SQLiteConnection, stream: StreamNumber, checkpoint: OperationID,
-        limits: StoreLimits = StoreLimits(), isHeld: @escaping (ExactText) -> Bool = { _ in false }
+        limits: StoreLimits = StoreLimits(), isHeld: @escaping (ExactText) -> Bool = { _ in false },
+        progress: @escaping () -> Void = {}
     ) throws {
         self.connection = connection
         self.stream = stream
         self.checkpoint = checkpoint
         self.limits = limits
         self.isHeld = isHeld
+        self.progress = progress
         lookupsBehind = ChangedLookups(limit: limits.changedLookups)
         lookupsUpToCommit = lookupsBehind
         writeCheckpointsBehind = SetWriteCheckpoints(limit: limits.changedLookups)
@@ -144,6 +152,11 @@ package final class RowWriter {
 
     /// Whether there are operations.
     package var hasWritten: Bool { lastOperation > firstOperation }
+
+    /// Whether so much was written that the rest is left to another transaction, for which others wait less long.
+    package var isFull: Bool {
+        lastOperation - firstOperation >= limits.groupOperations || recordBytes >= limits.groupRecordBytes
+    }
 
     /// The buckets that were written to, by whole name.
     package var changed: [ExactText: BucketSums] {
@@ -276,6 +289,9 @@ extension RowWriter {
 // MARK: Rows
 
 extension RowWriter {
+    /// A row as the state has it.
+    private typealias StoredRow = (key: RowKey, id: ReplicaID, places: RowPlaces)
+
     /// Returns where a row is.
     ///
     /// - Parameters:
@@ -382,25 +398,17 @@ extension RowWriter {
 
     /// Removes rows of a table, those with the lowest keys, in the order of their replica ids (service 4.6).
     ///
+    /// Their places are bounded, too, as far as one transaction goes; but one row at least goes.
+    ///
     /// - Parameters:
     ///   - table: The table, of whose columns the names of the identity alone count.
     ///   - limit: How many at most.
-    /// - Returns: How many there were; fewer than `limit` if none is left.
+    /// - Returns: How many there were, and whether that is all: then none is left.
     /// - Throws: `SQLiteError`, `StoreError`.
-    package func removeRows(of table: SourceTable, limit: Int) throws -> Int {
-        let found = try connection.query(
-            "SELECT key, places FROM source_row WHERE source_table = ? ORDER BY key LIMIT ?",
-            [.integer(table.id), .integer(Int64(limit))]
-        ) { row in
-            let key = try RowKey(stored: row.blob(0))
-            return (
-                key: key, id: try key.replicaID(names: table.identityNames),
-                places: try RowPlaces(stored: row.blob(1) ?? [], of: key)
-            )
-        }
-        guard let last = found.last else { return 0 }
-        let ordered = found.sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
-        for row in ordered {
+    package func removeRows(of table: SourceTable, limit: Int) throws -> (count: Int, isAll: Bool) {
+        let (rows, isAll) = try firstRows(of: table, limit: limit)
+        guard let last = rows.last else { return (0, isAll) }
+        for row in rows.sorted(by: { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }) {
             try remove(row.id, from: row.places.places, of: table)
             try removeLookups(row.places.lookups, of: row.key, in: table)
         }
@@ -409,7 +417,31 @@ extension RowWriter {
                 "DELETE FROM \(kept) WHERE source_table = ? AND key <= ?",
                 [.integer(table.id), .blob(last.key.bytes)])
         }
-        return found.count
+        return (rows.count, isAll)
+    }
+
+    /// The rows of a table with the lowest keys, as many as one transaction removes, and whether there are no others.
+    private func firstRows(of table: SourceTable, limit: Int) throws -> (rows: [StoredRow], isAll: Bool) {
+        try connection.withStatement(
+            "SELECT key, places FROM source_row WHERE source_table = ? ORDER BY key"
+        ) { statement -> (rows: [StoredRow], isAll: Bool) in
+            try statement.bind([.integer(table.id)])
+            var rows: [StoredRow] = []
+            var (operations, bytes) = (lastOperation - firstOperation, 0)
+            while rows.isEmpty
+                || (rows.count < limit && operations < limits.groupOperations && bytes < limits.removedBytes)
+            {
+                guard try statement.step() else { return (rows, true) }
+                let row = try statement.row()
+                let key = try RowKey(stored: row.blob(0))
+                let stored = row.blob(1) ?? []
+                let places = try RowPlaces(stored: stored, of: key)
+                operations += Int64(places.places.count + places.lookups.count)
+                bytes += stored.count
+                rows.append((key, try key.replicaID(names: table.identityNames), places))
+            }
+            return (rows, false)
+        }
     }
 
     /// Where a row is now, each place once.
@@ -499,6 +531,7 @@ extension RowWriter {
         let added = buckets[bucket]?.append(kind, id, record, checksum, checkpoint: checkpoint)
         if let full = added?.full { try store(full, in: bucket) }
         begunBytes += added?.growth ?? 0
+        recordBytes += record.count
         if begunBytes > limits.begunSegmentBytes { try storeBegun() }
     }
 
@@ -514,6 +547,8 @@ extension RowWriter {
 
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
         try segment.store(in: bucket, connection)
+        storedSegments += 1
+        if storedSegments.isMultiple(of: limits.progressSegments) { progress() }
         if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
         keep(segment, of: bucket)
     }

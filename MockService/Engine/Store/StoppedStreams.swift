@@ -55,9 +55,7 @@ package final class StoppedStreams: Sendable {
 
     private func removePiece(of stream: SQLiteValue, _ connection: SQLiteConnection) throws -> Bool {
         if try removeBuckets(of: stream, connection) { return true }
-        if try removeRows(Self.rows, of: stream, connection) { return true }
-        if try removeLargeValues(of: stream, connection) { return true }
-        for sql in Self.names where try removeRows(sql, of: stream, connection) { return true }
+        for content in Self.contents where try remove(content, of: stream, connection) { return true }
         return false
     }
 
@@ -92,50 +90,57 @@ package final class StoppedStreams: Sendable {
         return true
     }
 
-    private func removeLargeValues(of stream: SQLiteValue, _ connection: SQLiteConnection) throws -> Bool {
-        var room = room
-        let values = try connection.query(
-            "SELECT id, length(cells) FROM large_value WHERE source_table IN "
-                + "(SELECT id FROM source_table WHERE stream = ?) LIMIT ?",
-            [stream, .integer(Int64(room.rows))]
-        ) { (id: SQLiteValue.integer($0.int64(0)), bytes: $0.int64(1)) }
-        if values.isEmpty { return false }
-        try connection.transaction {
-            for value in values where room.take(value.bytes) {
-                try connection.run("DELETE FROM large_value WHERE id = ?", [value.id])
+    /// Removes rows of a table, each by its primary key: found by a list of keys, all others would be looked at as well.
+    private func remove(
+        _ content: Content, of stream: SQLiteValue, _ connection: SQLiteConnection
+    ) throws -> Bool {
+        let keys = try connection.withStatement(content.select) { statement -> [[SQLiteValue]] in
+            try statement.bind([stream])
+            var room = self.room
+            var keys: [[SQLiteValue]] = []
+            while try statement.step() {
+                let row = try statement.row()
+                guard room.take(row.int64(0)) else { break }
+                keys.append(content.key.map { row[$0] })
             }
+            return keys
+        }
+        if keys.isEmpty { return false }
+        try connection.transaction {
+            for key in keys { try connection.run(content.delete, key) }
         }
         return true
     }
 
-    /// Removes rows by a statement that takes the stream and how many.
-    private func removeRows(
-        _ sql: String, of stream: SQLiteValue, _ connection: SQLiteConnection
-    ) throws -> Bool {
-        try connection.run(sql, [stream, .integer(Int64(room.rows))])
-        return connection.changes > 0
+    /// Rows of a table that go with a stream.
+    private struct Content {
+        /// Says of each how many bytes it has, and then its primary key; takes the stream.
+        let select: String
+        /// The columns of that which are the key.
+        let key: ClosedRange<Int>
+        /// Removes one of them.
+        let delete: String
+
+        init(_ table: String, _ key: [String], bytes: String = "0", where condition: String = "stream = ?") {
+            let columns = ([bytes] + key).joined(separator: ", ")
+            select = "SELECT \(columns) FROM \(table) WHERE \(condition)"
+            self.key = 1...key.count
+            delete = "DELETE FROM \(table) WHERE " + key.map { "\($0) = ?" }.joined(separator: " AND ")
+        }
     }
 
-    private static let rows = """
-        DELETE FROM source_row WHERE (source_table, key) IN (SELECT source_table, key FROM source_row
-            WHERE source_table IN (SELECT id FROM source_table WHERE stream = ?) LIMIT ?)
-        """
+    private static let ofTables = "source_table IN (SELECT id FROM source_table WHERE stream = ?)"
 
-    /// Lookups and write checkpoints, and then the records that all the rest names.
-    private static let names = [
-        """
-        DELETE FROM lookup WHERE (definition, key, source_table, row, op_id) IN
-            (SELECT definition, key, source_table, row, op_id FROM lookup
-                WHERE definition IN (SELECT id FROM lookup_definition WHERE stream = ?) LIMIT ?)
-        """,
-        """
-        DELETE FROM custom_write_checkpoint WHERE (stream, key, op_id) IN
-            (SELECT stream, key, op_id FROM custom_write_checkpoint WHERE stream = ? LIMIT ?)
-        """,
-        """
-        DELETE FROM lookup_definition WHERE id IN
-            (SELECT id FROM lookup_definition WHERE stream = ? LIMIT ?)
-        """,
-        "DELETE FROM source_table WHERE id IN (SELECT id FROM source_table WHERE stream = ? LIMIT ?)",
+    /// What there is beside buckets, in the order in which it goes: the records that all the rest names are the last.
+    private static let contents = [
+        Content("source_row", ["source_table", "key"], bytes: "length(places)", where: ofTables),
+        Content("large_value", ["id"], bytes: "length(cells)", where: ofTables),
+        Content(
+            "lookup", ["definition", "key", "source_table", "row", "op_id"],
+            bytes: "length(key) + length(value)",
+            where: "definition IN (SELECT id FROM lookup_definition WHERE stream = ?)"),
+        Content("custom_write_checkpoint", ["stream", "key", "op_id"], bytes: "length(key)"),
+        Content("lookup_definition", ["id"]),
+        Content("source_table", ["id"]),
     ]
 }

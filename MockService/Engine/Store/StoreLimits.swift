@@ -33,7 +33,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var largeValueBytes = 1 << 10
     /// How many rows of a table that is emptied one transaction removes (service 4.6), or of a stopped stream.
     package var truncatedRows = 2000
-    /// How many bytes of segments or large values of a stopped stream one transaction removes, the last of them aside.
+    /// How many bytes of segments, large values, places or lookups of a stopped stream one transaction removes, or of places
+    /// of a table that is emptied, the last of them aside.
     package var removedBytes = 1 << 20
     /// How many versions of lookups one transaction of upkeep looks at.
     package var trimmedVersions = 2000
@@ -86,6 +87,13 @@ package struct StoreLimits: Sendable, Hashable {
     package var groupBytes = 2 << 20
     /// The same if all of them are rows of a snapshot.
     package var snapshotGroupBytes = 4 << 20
+    /// From how many operations on the rest of a group is left to another transaction: a row that goes has as many as it had
+    /// places, of which its source says nothing.
+    package var groupOperations: Int64 = 50_000
+    /// The same in bytes of records: a row has as many as it has places.
+    package var groupRecordBytes = 32 << 20
+    /// After how many segments that one transaction stores it says that it goes on: a row alone may come to as many.
+    package var progressSegments = 1000
     /// Up to how many changes of a batch are evaluated by whoever submits it: a hand-over takes longer.
     package var submittedRows = 16
     /// Up to how many bytes such a batch has.

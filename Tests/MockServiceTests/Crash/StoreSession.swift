@@ -9,14 +9,15 @@ struct StoreSession {
     static let writeCheckpointKey = "u0/c"
     /// How many changes are stored at once of a transaction.
     private static let piece = 6
-    /// Tables have few rows here; they are read and go in pieces, batches are evaluated by others, operations are packed
-    /// into several segments, these are merged, and the file is made shorter, all the same.
+    /// Tables have few rows here; they are read and go in pieces, groups come to much, batches are evaluated by others,
+    /// operations are packed into several segments, these are merged, and the file is made shorter, all the same.
     static let limits: StoreLimits = {
         var limits = StoreLimits()
         limits.truncatedRows = 7
         limits.pieceRows = 7
         limits.submittedRows = 4
         limits.groupBytes = 64 << 10
+        limits.groupOperations = 10
         limits.segmentBytes = 16 << 10
         limits.smallSegmentBytes = 4 << 10
         limits.smallSegments = 4

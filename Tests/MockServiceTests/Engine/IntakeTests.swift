@@ -56,6 +56,7 @@ struct IntakeTests {
                 limits.groupBytes = history.random.pick([1, 5000, 1 << 20])
                 limits.pipelineBytes = history.random.pick([1, 30_000, 1 << 20])
                 limits.truncatedRows = history.random.pick([2, 2000])
+                limits.groupOperations = history.random.pick([1, 8, 50_000])
                 let one = try await StoreFixture(path: path, RandomHistory.config, limits: limits)
                 let other = try await StoreFixture(path: path + ".other", RandomHistory.config)
                 var pieces: [ChangeBatch] = []
@@ -88,7 +89,8 @@ struct IntakeTests {
                 let found = try await StateDump.of(one.store, StateDump.rows)
                 let wanted = try await StateDump.of(other.store, StateDump.rows)
                 #expect(found == wanted)
-                if limits.truncatedRows == 2000 {
+                // Else the rows of a truncate are in another order.
+                if limits.truncatedRows == 2000, limits.groupOperations == 50_000 {
                     for owner in 0..<4 {
                         let expected = try await other.operations("u\(owner)")
                         #expect(try await one.operations("u\(owner)") == expected)

@@ -144,6 +144,39 @@ struct StoppedStreamsTests {
         }
     }
 
+    /// So they do of rows in many places, and of what finds rows.
+    @Test func rowsInManyPlacesGoAFewAtATime() async throws {
+        var limits = StoreLimits()
+        limits.removedBytes = 1000
+        let stopped = StoppedStreams(limits: limits)
+        try await Self.withStreams(limits) { fixture, next in
+            try await fixture.store.activate(next.number)
+            try await fixture.store.pool.write { connection in
+                let stream = SQLiteValue.integer(fixture.stream.number)
+                try connection.run(
+                    "UPDATE source_row SET places = zeroblob(600) "
+                        + "WHERE source_table IN (SELECT id FROM source_table WHERE stream = ?)", [stream])
+                try connection.run(
+                    "UPDATE lookup SET value = zeroblob(600) "
+                        + "WHERE definition IN (SELECT id FROM lookup_definition WHERE stream = ?)", [stream])
+                var before = try Self.counts(connection)
+                var pieces: [String: Int] = [:]
+                while try stopped.removePiece(but: nil, connection) {
+                    let after = try Self.counts(connection)
+                    for table in ["source_row", "lookup"] {
+                        let removed = (before[table] ?? 0) - (after[table] ?? 0)
+                        #expect((0...2).contains(removed), "\(table)")
+                        if removed > 0 { pieces[table, default: 0] += 1 }
+                    }
+                    before = after
+                }
+                #expect(pieces == ["source_row": 20, "lookup": 6])
+                #expect(before.values.allSatisfy { $0 == 1 })
+            }
+            try await fixture.close()
+        }
+    }
+
     /// Between the commit that stops a stream and the word to those who are served from it.
     @Test func nothingGoesOfTheStreamThatIsServed() async throws {
         try await Self.withStreams(StoreLimits()) { fixture, next in

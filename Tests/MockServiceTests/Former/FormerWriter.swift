@@ -272,7 +272,7 @@ extension ServiceStore {
                 for event in events {
                     switch event {
                     case .change(let table, let change): try changes.apply(change, to: table)
-                    case .truncate(let table): _ = try rows.removeRows(of: table, limit: .max)
+                    case .truncate(let table): while try !rows.removeRows(of: table, limit: .max).isAll {}
                     case .begun(let position): changes.toldAt = position
                     case .identityIsOver(let table): over.append(table.id)
                     case .told(let progress): try ServiceStore.note(progress, before.number, connection)

@@ -300,6 +300,43 @@ struct StreamDecoderTests {
         #expect(!decoder.isFull && decoder.isEmpty && decoder.room.bytes == 1000)
     }
 
+    /// A table with a list.
+    private static func listed(_ config: SyncPlan, _ name: String, oid: UInt32) async throws -> TablePlan {
+        let columns = ["id", "list"].map { SourceColumn(name: $0, typeOID: 25, isIdentity: $0 == "id") }
+        let table = try await EvaluatedTable(
+            config, TableDescription(oid: oid, schema: "public", name: name, columns: columns),
+            TypeCatalog())
+        return table.plan
+    }
+
+    /// A row that goes may leave many places: the store can end a transaction in front of it.
+    @Test func whatStandsBeforeARowInManyPlacesIsTold() async throws {
+        let config = try SyncPlan.compiled(
+            """
+            config: {edition: 3}
+            streams:
+              s: {query: SELECT id FROM t WHERE auth.user_id() IN list}
+              a: {query: SELECT * FROM a}
+            """)
+        var decoder = StreamDecoder(appliedLSN: .zero)
+        for (oid, name) in [(UInt32(1), "t"), (2, "a")] {
+            let table = try await Self.listed(config, name, oid: oid)
+            #expect(!table.isMultiplied && table.hasManyPlaces == (name == "t"))
+            decoder.set(table, for: oid)
+        }
+        func delete(_ id: Int, of relation: UInt32 = 1) -> PgOutputMessage {
+            .delete(relation: relation, old: .key([.text("\(id)"), .null]))
+        }
+        let seen = try tell(
+            &decoder, begin(10), delete(1), delete(2), commit(10), begin(20), delete(3, of: 2), delete(4),
+            delete(5, of: 2), commit(20))
+        #expect(
+            seen == [
+                "delete t", "told 1 of 0/A", "delete t", "committed 0/C", "delete a", "told 1 of 0/14",
+                "delete t", "delete a", "committed 0/16",
+            ])
+    }
+
     /// An element of an array may bring all of its row once more: such rows are submitted before they are many.
     @Test func rowsThatMayComeToMuchAreSubmittedEarly() async throws {
         let config = try SyncPlan.compiled(
@@ -311,20 +348,13 @@ struct StreamDecoderTests {
                   SELECT * FROM a WHERE id IN
                     (SELECT t.id FROM t, json_each(t.list) AS r WHERE r.value = auth.user_id())
             """)
-        func plan(_ name: String, oid: UInt32) async throws -> TablePlan {
-            let columns = ["id", "list"].map { SourceColumn(name: $0, typeOID: 25, isIdentity: $0 == "id") }
-            let table = try await EvaluatedTable(
-                config, TableDescription(oid: oid, schema: "public", name: name, columns: columns),
-                TypeCatalog())
-            return table.plan
-        }
         var limits = StoreLimits()
         #expect(limits.multipliedBytes == 16 << 10)
         limits.multipliedBytes = 100
         var decoder = StreamDecoder(appliedLSN: .zero, limits: limits)
         for (oid, name) in [(UInt32(1), "t"), (2, "a")] {
-            let table = try await plan(name, oid: oid)
-            #expect(table.isMultiplied == (name == "t"))
+            let table = try await Self.listed(config, name, oid: oid)
+            #expect(table.isMultiplied == (name == "t") && table.hasManyPlaces == (name == "t"))
             decoder.set(table, for: oid)
         }
         func row(_ id: Int, of relation: UInt32 = 1) -> PgOutputMessage {
@@ -343,7 +373,8 @@ struct StreamDecoderTests {
         seen.append(Self.short(decoder.take()))
         #expect(
             seen == [
-                ["insert t 1", "insert t 2", "told 2 of 0/A"], ["insert t 3", "insert t 4", "told 4 of 0/A"],
+                ["insert t 1", "told 1 of 0/A", "insert t 2", "told 2 of 0/A"],
+                ["insert t 3", "told 3 of 0/A", "insert t 4", "told 4 of 0/A"],
                 ["insert t 5"] + (6...9).map { "insert a \($0)" } + ["committed 0/C"],
             ])
     }
