@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem

@@ -80,11 +80,7 @@ struct StreamPressureTests {
 
     #if os(Linux)
         /// A small body makes a tree of many megabytes, and a stream lasts for hours.
-        @Test(arguments: [
-            "owner_id = auth.user_id()", "owner_id IN (SELECT owner_id FROM lists WHERE id = auth.user_id())",
-            "owner_id IN (SELECT owner_id FROM lists WHERE id = connection.parameter('y'))",
-        ])
-        func aStreamHoldsNothingOfItsRequest(condition: String) async throws {
+        @Test func aStreamHoldsNothingOfItsRequest() async throws {
             func resident() throws -> Int {
                 let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(
                     separator: " ")
@@ -92,17 +88,23 @@ struct StreamPressureTests {
             }
             let zeros = String(repeating: "0,", count: 130_000) + "0"
             let body = Array("{\"parameters\":{\"x\":[\(zeros)]}}".utf8)
-            let config =
-                "config: {edition: 3}\nstreams:\n  mine:\n    auto_subscribe: true\n"
-                + "    query: SELECT * FROM lists WHERE \(condition)\n"
-            try await TestService.run(Self.schema) { service in
-                try await service.start(config)
-                var streams = [try await service.openUnread(user: "u1", body: body)]
-                let before = try resident()
-                for _ in 0..<60 { streams.append(try await service.openUnread(user: "u1", body: body)) }
-                // Each tree takes six megabytes; other tests run beside this one.
-                #expect(try resident() - before < 180 << 20)
-                #expect(streams.allSatisfy { $0.status == 200 })
+            for condition in [
+                "owner_id = auth.user_id()",
+                "owner_id IN (SELECT owner_id FROM lists WHERE id = auth.user_id())",
+                "owner_id IN (SELECT owner_id FROM lists WHERE id = connection.parameter('y'))",
+            ] {
+                let config =
+                    "config: {edition: 3}\nstreams:\n  mine:\n    auto_subscribe: true\n"
+                    + "    query: SELECT * FROM lists WHERE \(condition)\n"
+                try await TestService.run(Self.schema) { service in
+                    try await service.start(config)
+                    var streams = [try await service.openUnread(user: "u1", body: body)]
+                    let before = try resident()
+                    for _ in 0..<60 { streams.append(try await service.openUnread(user: "u1", body: body)) }
+                    // Each tree takes six megabytes; other tests run beside this one.
+                    #expect(try resident() - before < 180 << 20, "\(condition)")
+                    #expect(streams.allSatisfy { $0.status == 200 })
+                }
             }
         }
     #endif
@@ -220,7 +222,8 @@ struct StreamPressureTests {
             }
             // One letter to the eye, ten thousand to the disk.
             let marked = "e" + String(repeating: "\u{301}", count: 10_000)
-            let last = try await service.open(SyncStreamRequest(clientID: "last\(marked)"))
+            let last = try await service.open(
+                SyncStreamRequest(clientID: "last", appMetadata: [JSONMember("version", .string(marked))]))
             try await last.holds("the rows")
             await service.stop()
             #expect(line("complete", "client_id=last", #"close_reason="process shutdown""#))

@@ -28,8 +28,8 @@ package struct RequestSlots: Sendable {
 
     /// What expressions name of a request.
     struct Names: Sendable {
-        private var wholes: Set<RequestParameter.Source> = []
-        private var members: [RequestParameter.Source: Set<ExactText>] = [:]
+        fileprivate private(set) var wholes: Set<RequestParameter.Source> = []
+        fileprivate private(set) var members: [RequestParameter.Source: Set<ExactText>] = [:]
 
         /// Adds what an expression names.
         mutating func add(_ expression: Expression) {
@@ -44,10 +44,6 @@ package struct RequestSlots: Sendable {
             default: break
             }
             for child in expression.children { add(child) }
-        }
-
-        fileprivate func of(_ source: Source, _ name: RequestParameter.Source) -> Source {
-            wholes.contains(name) ? source : Source(members[name] ?? [], of: source)
         }
     }
 
@@ -77,11 +73,14 @@ package struct RequestSlots: Sendable {
 
     /// What some expressions need of it, and nothing else: a small body makes a tree of many megabytes.
     func with(_ names: Names) -> RequestSlots {
+        func kept(_ name: RequestParameter.Source) -> Source {
+            names.wholes.contains(name) ? source(name) : Source(names.members[name] ?? [], of: source(name))
+        }
         var slots = self
-        slots.auth = names.of(auth, .auth)
-        slots.connection = names.of(connection, .connection)
-        slots.tokenParameters = names.of(tokenParameters, .tokenParameters)
-        slots.subscription = names.of(subscription, .subscription)
+        slots.auth = kept(.auth)
+        slots.connection = kept(.connection)
+        slots.tokenParameters = kept(.tokenParameters)
+        slots.subscription = kept(.subscription)
         return slots
     }
 
