@@ -4,8 +4,8 @@ import PowerSyncWire
 /// Writes rows as operations, inside one SQLite transaction (DESIGN.md, 1; service 4.6).
 ///
 /// A row becomes a PUT for each place where it is, then a REMOVE for each that it has left. The state keeps its places,
-/// if it has any, and, for some rows, those of its values that an update may leave out. Operations are collected into segments, bucket by
-/// bucket: what does not fill one is stored by `finish`, or once all that were begun are too much.
+/// if it has any, and of some rows the values that an update may leave out. Operations are collected into segments,
+/// bucket by bucket: what does not fill one is stored by `finish`, or once all that were begun are too much.
 package final class RowWriter {
     /// What becomes of the values that an update may leave out.
     package enum LargeValues: Sendable, Hashable {
