@@ -251,7 +251,7 @@ struct ReplicationRun {
     }
 
     private func readAgain(_ outcome: WriteOutcome, _ decoder: inout StreamDecoder) async throws {
-        let reselection = RowReselection(
+        var reselection = RowReselection(
             connection: connection, types: try await SourceCatalog(connection).types())
         var anew: Set<UInt32> = []
         func readAnew(_ table: SourceTable) async throws {
@@ -279,6 +279,7 @@ struct ReplicationRun {
             }
         }
         _ = try await intake.drain()
+        for table in try await reselection.altered() { try await readAnew(table) }
         // Until then the source may crash and never have had what was read.
         try await lookup.holdUntilNow()
         try await store.noteComplete(outcome.incomplete.map(\.table))

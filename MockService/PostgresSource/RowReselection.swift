@@ -5,10 +5,29 @@ import PowerSyncWire
 /// Reads rows again of which the stream left out a value that the state does not know (service 7.5).
 ///
 /// The stream is behind the source: the table may have another name and other columns by now, or be gone. A row is read
-/// as it is now, under the identity by which the state knows it.
+/// as it is now, under the identity by which the state knows it. Rows of one table are read one by one, so that it can be
+/// altered in between.
 struct RowReselection {
     let connection: PostgresConnection
     let types: TypeCatalog
+    /// The tables of which rows were read, by id.
+    private var tables: [UInt32: (table: SourceTable, state: TableState, rows: Int)] = [:]
+
+    /// A table as the catalog has it.
+    private struct TableState: Equatable {
+        let current: SourceCatalog.CurrentTable?
+        let published: SourceCatalog.PublishedTable?
+    }
+
+    /// Begins to read.
+    ///
+    /// - Parameters:
+    ///   - connection: Nobody else uses it meanwhile.
+    ///   - types: The types of now.
+    init(connection: PostgresConnection, types: TypeCatalog) {
+        self.connection = connection
+        self.types = types
+    }
 
     /// What became of a row.
     enum Found {
@@ -21,16 +40,44 @@ struct RowReselection {
         case otherIdentity
     }
 
-    /// Reads one row.
+    private func state(of oid: UInt32) async throws -> TableState {
+        let catalog = SourceCatalog(connection)
+        guard let current = try await catalog.currentTable(oid: oid) else {
+            return TableState(current: nil, published: nil)
+        }
+        return TableState(current: current, published: try await catalog.table(oid: oid))
+    }
+
+    /// The tables that have changed since the first of several rows was read: a later one may be of another table, or have
+    /// other values than was said.
+    ///
+    /// - Returns: The tables, as the rows said.
+    /// - Throws: `PostgresError`.
+    func altered() async throws -> [SourceTable] {
+        var altered: [SourceTable] = []
+        for (oid, known) in tables where known.rows > 1 {
+            if try await state(of: oid) != known.state { altered.append(known.table) }
+        }
+        return altered
+    }
+
+    /// Reads one row; each table is looked up once.
     ///
     /// - Parameter row: What the stream said of it.
     /// - Returns: What became of it.
     /// - Throws: `PostgresError`.
-    func read(_ row: IncompleteRow) async throws -> Found {
+    mutating func read(_ row: IncompleteRow) async throws -> Found {
         let known = row.table.description
-        let catalog = SourceCatalog(connection)
-        guard let current = try await catalog.currentTable(oid: known.oid) else { return .gone }
-        let published = try await catalog.table(oid: known.oid)
+        let state: TableState
+        if let looked = tables[known.oid] {
+            state = looked.state
+        } else {
+            state = try await self.state(of: known.oid)
+        }
+        let rows = tables[known.oid]?.rows ?? 0
+        tables[known.oid] = (table: row.table, state: state, rows: rows + 1)
+        guard let current = state.current else { return .gone }
+        let published = state.published
         var conditions: [String] = []
         var values: [String?] = []
         for (index, column) in known.columns.enumerated() where column.isIdentity {

@@ -171,7 +171,7 @@ package struct SourceCatalog {
     }
 
     /// A table that is published, and how its rows can be read in order.
-    package struct PublishedTable {
+    package struct PublishedTable: Equatable {
         /// Name, and the columns that are published.
         package let description: TableDescription
         /// The condition that published rows fulfil, in SQL; nil for all rows.
@@ -396,7 +396,7 @@ package struct SourceCatalog {
     }
 
     /// A table as it is now, published or not.
-    struct CurrentTable {
+    struct CurrentTable: Equatable {
         /// Name, and the columns that are not generated.
         let description: TableDescription
         /// The operator by which values of a column are compared with `=`, by the column's name.

@@ -104,6 +104,10 @@ package struct ChangeBatch: Sendable {
     package var isAhead: Bool
     /// Whether a cell is unchanged, or values of a table have fields, so that a row may have to be read again.
     package var mayBeIncomplete: Bool
+    /// How many bytes the large values have, at least, that the only row leaves out.
+    ///
+    /// One for each of its table's large columns; nil if nothing is known of them.
+    private(set) var lengths: [Int]?
 
     /// Makes a batch of its parts; by default an empty one.
     package init(
@@ -215,20 +219,21 @@ extension ChangeBatch {
     ///
     /// - Parameters:
     ///   - index: The change, which has a row of now.
-    ///   - known: A cell for each of the table's large columns; nil if none are known.
+    ///   - known: A cell for each of the table's large columns; nil if none are known. Of lengths no value is made.
     /// - Returns: The batch.
     package func alone(_ index: Int, filledWith known: LargeCells?) -> ChangeBatch {
         let change = changes[index]
         let plan = tables[change.table]
         var batch = ChangeBatch(
             changes: [Change(change.kind, table: 0, new: 0)], tables: [plan], isAhead: isAhead)
+        batch.lengths = known?.lengths
         for column in plan.conversions.indices {
             let cell = now(column, of: change)
             let start = batch.bytes.count
             if let range = cell.range {
                 batch.bytes.append(contentsOf: bytes[range])
                 batch.cells.append(Cell(start..<batch.bytes.count))
-            } else if cell == .unchanged, let known,
+            } else if cell == .unchanged, let known, known.lengths == nil,
                 let place = plan.table.largeColumns.firstIndex(of: column)
             {
                 if let text = known[place] { batch.bytes.append(contentsOf: text) }

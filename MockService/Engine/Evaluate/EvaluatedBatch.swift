@@ -20,8 +20,11 @@ package struct EvaluatedBatch: Sendable {
         package var lookups = 0..<0
         /// The write checkpoints that it sets; none if it waits.
         package var writeCheckpoints = 0..<0
-        /// Where its `LargeCells` lie; nil unless the row is synced and reason enough to keep them without what is kept.
+        /// Where its `LargeCells` lie; nil unless the row is reason enough to keep them without what is kept: it is synced
+        /// and large, or was read again, or is too large.
         package var large: Range<Int>?
+        /// Whether it has too many bytes to be synced: of its large values there are lengths.
+        package var isTooLarge = false
         /// Whether a large value was left out.
         ///
         /// Of a row that does not wait no program has read it. What is kept of the row is of before, beside values that are

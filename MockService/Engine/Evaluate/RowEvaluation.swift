@@ -158,12 +158,13 @@ package struct RowEvaluation: ~Copyable {
         _ change: ChangeBatch.Change, _ plan: TablePlan, _ row: inout EvaluatedBatch.Row
     ) {
         var size = 0
-        for column in plan.conversions.indices { size += text(column, of: change)?.count ?? 0 }
-        let isTooLarge = size > limits.rowBytes
+        for column in plan.conversions.indices { size += length(column, of: change, plan) }
+        row.isTooLarge = size > limits.rowBytes
         row.hasMissingValues = convert(
-            from: change.new, old: change.old, in: plan, identityAlone: isTooLarge)
+            from: change.new, old: change.old, in: plan, identityAlone: row.isTooLarge)
         row.key = identity.append(plan, slots, in: arena, isIDNeeded: true, to: &result.bytes)
-        guard !isTooLarge else {
+        guard !row.isTooLarge else {
+            if plan.keepsLargeValues { row.large = largeLengths(change, plan) }
             result.warnings.add(
                 "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
             return
@@ -187,10 +188,12 @@ package struct RowEvaluation: ~Copyable {
         row.lookups = lookups..<result.lookups.count
         row.writeCheckpoints = writeCheckpoints..<result.writeCheckpoints.count
         if row.hasMissingValues { isSourceNeeded = true }
-        guard plan.keepsLargeValues, !row.hasMissingValues, row.isStored else { return }
-        row.large = largeCells(change, plan)
+        guard plan.keepsLargeValues, !row.hasMissingValues else { return }
+        row.large = largeCells(change, plan, isStored: row.isStored)
         // If some are kept already, these are, too; a snapshot changes no row that is known.
-        if row.large == nil, change.kind != .snapshot { isSourceNeeded = true }
+        if row.large == nil, change.kind == .update || (row.isStored && change.kind != .snapshot) {
+            isSourceNeeded = true
+        }
     }
 
     /// Runs all programs of a table over the slots.
@@ -441,11 +444,17 @@ package struct RowEvaluation: ~Copyable {
     /// Appends the cells that an update may leave out, if their texts are a reason to keep them.
     ///
     /// Postgres takes values out of rows of more than about 2 KB, unless a table asks for less. One that is missing all
-    /// the same is read again from the source.
-    private mutating func largeCells(_ change: ChangeBatch.Change, _ plan: TablePlan) -> Range<Int>? {
-        var size = 0
-        for column in plan.table.largeColumns { size += text(column, of: change)?.count ?? 0 }
-        guard change.kind == .readAgain || size > limits.largeValueBytes else { return nil }
+    /// the same is read again from the source, and known from then on: also of a row that is in no bucket, since a query
+    /// needed the value to say so.
+    private mutating func largeCells(
+        _ change: ChangeBatch.Change, _ plan: TablePlan, isStored: Bool
+    ) -> Range<Int>? {
+        if change.kind != .readAgain, limits.largeValueBytes >= 0 {
+            guard isStored else { return nil }
+            var size = 0
+            for column in plan.table.largeColumns { size += text(column, of: change)?.count ?? 0 }
+            guard size > limits.largeValueBytes else { return nil }
+        }
         let start = result.bytes.count
         for column in plan.table.largeColumns {
             if let range = text(column, of: change) {
@@ -455,6 +464,26 @@ package struct RowEvaluation: ~Copyable {
             }
         }
         return start..<result.bytes.count
+    }
+
+    /// Appends how long the values are that an update may leave out of a row that is too large: until one of them is told,
+    /// it is so.
+    private mutating func largeLengths(_ change: ChangeBatch.Change, _ plan: TablePlan) -> Range<Int> {
+        let start = result.bytes.count
+        for column in plan.table.largeColumns {
+            Varint.append(length(column, of: change, plan), to: &result.bytes)
+        }
+        return start..<result.bytes.count
+    }
+
+    /// How many bytes the text of a column has, at least: of one that was left out as many as are known.
+    private func length(_ column: Int, of change: ChangeBatch.Change, _ plan: TablePlan) -> Int {
+        let cell = batch.now(column, of: change)
+        if let range = cell.range { return range.count }
+        guard cell == .unchanged, let lengths = batch.lengths,
+            let place = plan.table.largeColumns.firstIndex(of: column)
+        else { return 0 }
+        return lengths[place]
     }
 
     /// Where the text of a column lies; the old row's if the new one leaves it out.

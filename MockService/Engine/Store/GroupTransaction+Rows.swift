@@ -41,7 +41,7 @@ extension GroupTransaction {
 
     // MARK: Changes
 
-    /// Writes a row that is told whole, and whose key is new as a rule.
+    /// Writes a row that is told whole, and whose key is new as a rule; of one that is not synced what is to be kept.
     private mutating func insert(_ index: Int, of batch: EvaluatedBatch, _ plan: TablePlan) throws {
         let row = batch.rows[index]
         guard let range = row.key else { return }
@@ -56,12 +56,16 @@ extension GroupTransaction {
                 if try rows.insert(writerRow(now, key, plan, large)) { return }
             }
         }
-        // What was streamed is newer than what a snapshot has read.
-        guard row.kind != .snapshot else { return }
+        guard row.kind != .snapshot || row.isTooLarge else { return }
         let key = try Self.key(range, in: batch)
-        guard let previous = try rows.places(of: key, in: plan.table) else { return }
-        let now = try kept(index, of: batch, plan, isKept: previous.hasLargeValues)
-        try rows.write(writerRow(now, key, plan, largeValues(of: now, plan)), replacing: previous)
+        let previous = try rows.places(of: key, in: plan.table)
+        // What was streamed is newer than what a snapshot has read.
+        guard previous != nil ? row.kind != .snapshot : large != nil else { return }
+        let isNeeded = row.kind == .readAgain
+        let now = try kept(
+            index, of: batch, plan, isKept: previous?.hasLargeValues == true, isNeeded: isNeeded)
+        let values = largeValues(of: now, plan, isNeeded: isNeeded)
+        try rows.write(writerRow(now, key, plan, values), replacing: previous)
     }
 
     private mutating func update(
@@ -70,7 +74,9 @@ extension GroupTransaction {
         let row = batch.rows[index]
         guard let range = row.key else { return }
         let stored = try rows.storedPlaces(of: row.oldKey ?? range, in: batch.bytes, plan)
-        if !isWaiting, row.oldKey == nil, stored == nil, !row.isStored, !plan.table.hasComposites {
+        if !isWaiting, row.oldKey == nil, stored == nil, !row.isStored, row.large == nil,
+            !plan.table.hasComposites
+        {
             // It was in no bucket, and is in none; nothing finds it.
             return try setWriteCheckpoints(row, of: batch)
         }
@@ -106,15 +112,17 @@ extension GroupTransaction {
             if oldKey != key, previous != nil { try rows.remove(oldKey, from: plan.table) }
             return
         }
+        // A query that had to know them to leave the row out has to the next time.
+        let isNeeded = isWaiting || previous?.areNone == true
         let now: Current
         if let filled {
             if isWaiting { for (text, count) in filled.warnings.counts { outcome.warnings.add(text, count) } }
             now = try current(filled)
         } else {
-            now = try kept(index, of: batch, plan, isKept: hadLargeValues)
+            now = try kept(index, of: batch, plan, isKept: hadLargeValues, isNeeded: isNeeded)
         }
         try setWriteCheckpoints(now.row, of: now.batch)
-        let large = largeValues(of: now, plan)
+        let large = largeValues(of: now, plan, isNeeded: isNeeded)
         guard oldKey == key else {
             if previous != nil { try rows.remove(oldKey, from: plan.table) }
             return try rows.write(
@@ -133,10 +141,10 @@ extension GroupTransaction {
     /// A row of the batch in hand; one whose large values are kept for no other reason than that some are already is
     /// evaluated again for them.
     private mutating func kept(
-        _ index: Int, of batch: EvaluatedBatch, _ plan: TablePlan, isKept: Bool
+        _ index: Int, of batch: EvaluatedBatch, _ plan: TablePlan, isKept: Bool, isNeeded: Bool
     ) throws -> Current {
         let row = batch.rows[index]
-        if isKept, row.large == nil, mayKeepLargeValues(row, plan),
+        if isKept, row.large == nil, mayKeepLargeValues(row, plan, isNeeded: isNeeded),
             let source = batch.source?.alone(index, filledWith: nil)
         {
             return try current(evaluatedAgain(source))
@@ -183,8 +191,10 @@ extension GroupTransaction {
     ) -> RowWriter.Row {
         var values = RowWriter.LargeValues.nothing
         if let large {
-            let isSame = known.map { now.batch.bytes[large].elementsEqual($0.bytes) } ?? false
-            values = isSame ? .unchanged : .cells(large)
+            let isSame = known.map {
+                now.row.isTooLarge == ($0.lengths != nil) && now.batch.bytes[large].elementsEqual($0.bytes)
+            }
+            values = isSame == true ? .unchanged : now.row.isTooLarge ? .lengths(large) : .cells(large)
         }
         return RowWriter.Row(
             table: plan.table, key: key, operations: now.batch.operations[now.row.operations],
@@ -195,16 +205,23 @@ extension GroupTransaction {
     // MARK: Large values and fields
 
     /// Where the large values lie that are kept of a row; nil for none.
-    private func largeValues(of now: Current, _ plan: TablePlan) -> Range<Int>? {
-        mayKeepLargeValues(now.row, plan) ? now.row.large : nil
+    private func largeValues(of now: Current, _ plan: TablePlan, isNeeded: Bool) -> Range<Int>? {
+        mayKeepLargeValues(now.row, plan, isNeeded: isNeeded) ? now.row.large : nil
     }
 
     /// Whether large values may be kept of a row, should there be a reason.
     ///
     /// Of another layout they would be taken for what they are not. Where one is missing, which no query reads then, what
-    /// is known of the others is over.
-    private func mayKeepLargeValues(_ row: EvaluatedBatch.Row, _ plan: TablePlan) -> Bool {
-        isOfLayout(plan) && plan.keepsLargeValues && !row.hasMissingValues && row.isStored
+    /// is known of the others is over; but for lengths, which are those of a row that is too large at least.
+    ///
+    /// - Parameters:
+    ///   - row: The row.
+    ///   - plan: Its table.
+    ///   - isNeeded: Whether that a row is in no bucket may not be known without them.
+    /// - Returns: Whether they may.
+    private func mayKeepLargeValues(_ row: EvaluatedBatch.Row, _ plan: TablePlan, isNeeded: Bool) -> Bool {
+        guard isOfLayout(plan), plan.keepsLargeValues else { return false }
+        return row.isTooLarge || (!row.hasMissingValues && (row.isStored || isNeeded))
     }
 
     /// Whether values are surely of the layout that is known: they may stand in for those that a later update leaves out,

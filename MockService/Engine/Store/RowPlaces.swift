@@ -43,7 +43,9 @@ package struct RowPlaces: Sendable, Hashable {
     package var lookups: [Lookup]
 
     /// Whether the row is in no bucket, and nothing finds it.
-    package var isEmpty: Bool { places.isEmpty && lookups.isEmpty }
+    package var areNone: Bool { places.isEmpty && lookups.isEmpty }
+    /// Whether there is nothing to be stored of the row.
+    package var isEmpty: Bool { areNone && !hasLargeValues }
 
     /// Makes the places of a row.
     package init(hasLargeValues: Bool = false, places: [Place] = [], lookups: [Lookup] = []) {

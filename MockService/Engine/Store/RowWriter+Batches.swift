@@ -53,7 +53,7 @@ extension RowWriter {
     ///   - key: Where its key lies.
     ///   - bytes: What it lies in.
     ///   - plan: Its table.
-    /// - Returns: What `RowPlaces` reads; nil if it is in no bucket, which includes that it is not there.
+    /// - Returns: What `RowPlaces` reads; nil if nothing is stored of it, which includes that it is not there.
     /// - Throws: `SQLiteError`.
     func storedPlaces(of key: Range<Int>, in bytes: [UInt8], _ plan: TablePlan) throws -> [UInt8]? {
         try connection.withStatement(Self.selectPlaces) { statement in

@@ -4,8 +4,8 @@ import PowerSyncWire
 /// Writes rows as operations, inside one SQLite transaction (DESIGN.md, 1; service 4.6).
 ///
 /// A row becomes a PUT for each place where it is, then a REMOVE for each that it has left. The state keeps its places,
-/// if it has any, and those of its values that an update may leave out. Operations are collected into segments, bucket by
-/// bucket: what does not fill one is stored by `finish`, or once all that were begun are too much.
+/// if it has any, and of some rows the values that an update may leave out. Operations are collected into segments,
+/// bucket by bucket: what does not fill one is stored by `finish`, or once all that were begun are too much.
 package final class RowWriter {
     /// What becomes of the values that an update may leave out.
     package enum LargeValues: Sendable, Hashable {
@@ -15,6 +15,8 @@ package final class RowWriter {
         case unchanged
         /// These are kept: where the bytes of `LargeCells` lie among those of the row.
         case cells(Range<Int>)
+        /// The same of a row that is too large: their lengths are kept.
+        case lengths(Range<Int>)
     }
 
     /// A row as it is now.
@@ -27,7 +29,7 @@ package final class RowWriter {
         package let operations: ArraySlice<EvaluatedBatch.Operation>
         /// The buckets that the operations name by index, as `bucket(named:)` gives them.
         package let buckets: [Int64]
-        /// What becomes of its large values; nothing is kept of a row that is in no bucket and that nothing finds.
+        /// What becomes of its large values.
         package let large: LargeValues
         /// The bytes that all ranges are of.
         package let bytes: [UInt8]
@@ -297,7 +299,8 @@ extension RowWriter {
     /// - Parameters:
     ///   - key: What it is found by.
     ///   - table: Its table.
-    /// - Returns: Its places; nil if it is in no bucket and nothing finds it, which includes that it is not there.
+    /// - Returns: Its places, none if large values alone are kept of it; nil if nothing is, which includes that it is not
+    ///   there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func places(of key: RowKey, in table: SourceTable) throws -> RowPlaces? {
         try connection.one(Self.selectPlaces, [.integer(table.id), .blob(key.bytes)]) {
@@ -310,15 +313,19 @@ extension RowWriter {
     /// - Parameters:
     ///   - key: What it is found by.
     ///   - table: Its table as it is now.
-    /// - Returns: A cell for each of the table's large columns; nil if none are kept, or those of a layout that is over.
+    /// - Returns: A cell for each of the table's large columns, or their lengths; nil if none are kept, or those of a layout
+    ///   that is over.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func largeCells(of key: RowKey, in table: SourceTable) throws -> LargeCells? {
         try connection.one(
             "SELECT shape, cells FROM large_value WHERE source_table = ? AND key = ?",
             [.integer(table.id), .blob(key.bytes)]
         ) { row -> LargeCells? in
-            guard row.int64(0) == table.largeShape else { return nil }
-            return try LargeCells(stored: row.blob(1) ?? [], count: table.largeColumns.count)
+            let shape = row.int64(0)
+            guard shape == table.largeShape || shape == ~table.largeShape else { return nil }
+            return try LargeCells(
+                stored: row.blob(1) ?? [], count: table.largeColumns.count,
+                areLengths: shape != table.largeShape)
         } ?? nil
     }
 
@@ -455,11 +462,10 @@ extension RowWriter {
             if row.operations.count == 1 || seen.insert(place).inserted { places.places.append(place) }
         }
         places.lookups = Self.lookups(of: row)
-        guard !places.isEmpty else { return places }
         switch row.large {
         case .nothing: break
         case .unchanged: places.hasLargeValues = previous?.hasLargeValues ?? false
-        case .cells: places.hasLargeValues = true
+        case .cells, .lengths: places.hasLargeValues = true
         }
         return places
     }
@@ -477,12 +483,18 @@ extension RowWriter {
             return try connection.run(
                 Self.forgetLargeValues, [.integer(row.table.id), .blob(row.key.bytes)])
         }
-        guard case .cells(let range) = row.large else { return }
+        let range: Range<Int>
+        let shape: Int64
+        switch row.large {
+        case .nothing, .unchanged: return
+        case .cells(let cells): (range, shape) = (cells, row.table.largeShape)
+        case .lengths(let lengths): (range, shape) = (lengths, ~row.table.largeShape)
+        }
         try connection.withStatement(Self.keepCells) { statement in
             try statement.lending(row.bytes) { lent in
                 try statement.bind(row.table.id, at: 1)
                 try statement.bind(.blob(row.key.bytes), at: 2)
-                try statement.bind(row.table.largeShape, at: 3)
+                try statement.bind(shape, at: 3)
                 try lent.bind(blob: range, at: 4)
                 try statement.runBound()
             }

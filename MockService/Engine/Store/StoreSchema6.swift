@@ -183,7 +183,8 @@ package enum StoreSchema6 {
         ) STRICT;
         CREATE INDEX segment_of_bucket ON segment(bucket, last_op);
 
-        -- Where each source row is synced to (`RowPlaces`), by its `RowKey`; nothing of a row that is not.
+        -- Where each source row is synced to (`RowPlaces`), by its `RowKey`; of a row that is not nothing, unless
+        -- there are large values.
         CREATE TABLE source_row(
             source_table INTEGER NOT NULL,
             key BLOB NOT NULL,
@@ -192,7 +193,7 @@ package enum StoreSchema6 {
         ) STRICT, WITHOUT ROWID;
 
         -- The values of a row that an update may leave out (`LargeCells`), with the shape of the table they are of and a
-        -- digest of its columns (`SourceTable.largeShape`).
+        -- digest of its columns (`SourceTable.largeShape`); the complement of that if they are lengths.
         CREATE TABLE large_value(
             id INTEGER PRIMARY KEY,
             source_table INTEGER NOT NULL,

@@ -44,7 +44,7 @@ struct GroupWriterTests {
     }
 
     @Test func randomHistoriesBecomeWhatTheyBecameOneByOne() async throws {
-        var counts = (incomplete: 0, checkpoints: 0, large: 0)
+        var counts = (incomplete: 0, checkpoints: 0, large: 0, alone: 0)
         try await forEachSeed(60) { random in
             var history = RandomHistory(random)
             try await Self.withTwo { one, other in
@@ -66,6 +66,7 @@ struct GroupWriterTests {
                     let wanted = try await StateDump.of(other.store, StateDump.everything)
                     try #require(dump == wanted)
                     counts.large += Int(try await one.count("large_value") ?? 0)
+                    counts.alone += Int(try await one.count("source_row WHERE places = x'01'") ?? 0)
                     if history.random.once(in: 3) {
                         for fixture in [one, other] {
                             try await fixture.store.holdCheckpoint(fixture.stream.number, until: history.now)
@@ -86,6 +87,7 @@ struct GroupWriterTests {
         // Seeds of the environment are few.
         guard TestOptions.number("POWERSYNC_SEED", standard: -1) < 0 else { return }
         #expect(counts.incomplete > 20 && counts.checkpoints > 60 && counts.large > 100, "\(counts)")
+        #expect(counts.alone > 5, "rows that are in no bucket and of which large values are kept")
     }
 
     /// The fields of a composite type can change without a word in the stream.

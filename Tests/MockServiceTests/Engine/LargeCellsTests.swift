@@ -29,6 +29,13 @@ struct LargeCellsTests {
         #expect(cells.bytes == bytes)
     }
 
+    @Test func ofARowThatIsTooLargeThereAreLengths() throws {
+        let cells = try LargeCells(stored: [0, 0xAC, 2], count: 2, areLengths: true)
+        #expect(cells.lengths == [0, 300])
+        #expect(Self.texts(cells) == [nil, nil])
+        #expect(try LargeCells(stored: [0], count: 1).lengths == nil)
+    }
+
     @Test func cellsReadBack() async throws {
         try await forEachSeed(200) { random in
             var texts: [String?] = []
@@ -49,5 +56,9 @@ struct LargeCellsTests {
         // A length of 2⁶⁴ − 1.
         let endless = [UInt8](repeating: 0xFF, count: 9) + [1]
         #expect(throws: StoreError.self) { try LargeCells(stored: endless, count: 1) }
+        // A length of more than 4 GiB.
+        let long: [UInt8] = [0x80, 0x80, 0x80, 0x80, 0x10]
+        #expect(throws: StoreError.self) { try LargeCells(stored: long, count: 1, areLengths: true) }
+        #expect(throws: StoreError.self) { try LargeCells(stored: [1], count: 2, areLengths: true) }
     }
 }

@@ -7,12 +7,14 @@ import PowerSyncWire
 
 /// Transactions of a source that there is not, in which everything comes: of the table of `StoreFixture`.
 struct RandomHistory {
-    /// Each row is in its owner's bucket; one query needs all values, another one few.
+    /// Each row is in its owner's bucket; one query needs all values, another one few, and a third one a large one to say
+    /// that a row is in no bucket.
     static let config = """
         config: {edition: 3}
         streams:
           s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
           few: {auto_subscribe: true, query: "SELECT id, owner FROM t WHERE owner < 'u2'"}
+          big: {auto_subscribe: true, query: "SELECT id FROM t WHERE big < 'z'"}
         """
 
     var random: SeededRandom
@@ -36,7 +38,7 @@ struct RandomHistory {
         var big = PgOutputValue.text(String(repeating: random.pick(["y", "é", "\""]), count: size))
         if random.once(in: 9) { big = .null }
         if mayBePartial, random.once(in: 3) { big = .unchangedToast }
-        return [.text(id), random.once(in: 8) ? .null : .text("u\(random.below(4))"), big]
+        return [.text(id), random.once(in: 4) ? .null : .text("u\(random.below(4))"), big]
     }
 
     /// One change of a row that may be there or not.

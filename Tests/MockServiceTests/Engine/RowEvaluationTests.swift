@@ -266,12 +266,20 @@ struct RowEvaluationTests {
         let batch = table.evaluate(limits: limits) { builder in
             builder.add(.insert, new: [.text("a"), .text("1"), .text("12345678"), .null])
             builder.add(.insert, new: [.text("b"), .text("1"), .text("123456789"), .null])
+            builder.add(.update, new: [.text("c"), .text("1"), .text("123456789"), .unchangedToast])
         }
-        #expect(batch.rows.map(\.operations.count) == [1, 0])
+        #expect(batch.rows.map(\.operations.count) == [1, 0, 0])
+        #expect(batch.rows.map(\.isTooLarge) == [false, true, true])
         #expect(try bytes(batch.rows[1].key, of: batch) == key("b"))
         var warnings = RowWarnings()
-        warnings.add("[PSYNC_S1002] A row of public.t is larger than 15 MiB and is not synced.")
+        warnings.add("[PSYNC_S1002] A row of public.t is larger than 15 MiB and is not synced.", 2)
         #expect(batch.warnings == warnings && batch.waiting.isEmpty)
+        // Of large values there are the lengths alone; one that was left out has none that is known.
+        for row in batch.rows.dropFirst() {
+            let stored = try bytes(row.large, of: batch)
+            let lengths = try LargeCells(stored: stored, count: 3, areLengths: true).lengths
+            #expect(lengths == [1, 9, 0])
+        }
     }
 
     @Test func aRowComesToNoMoreThanItMay() async throws {
@@ -329,7 +337,7 @@ struct RowEvaluationTests {
         #expect(batch.warnings == warnings)
     }
 
-    @Test func largeValuesAreKeptOfRowsThatAreSynced() async throws {
+    @Test func largeValuesAreKeptOfRowsThatAreSyncedOrWereReadAgain() async throws {
         let table = try await self.table("SELECT * FROM t WHERE rank > 2")
         let large = String(repeating: "é", count: 600)
         let batch = table.evaluate { builder in
@@ -339,7 +347,8 @@ struct RowEvaluationTests {
                 builder.add(.readAgain, new: [.text("c"), .text(rank), .text("note"), .null])
             }
         }
-        #expect(batch.rows.map { $0.large != nil } == [false, false, false, true, false, true])
+        #expect(batch.rows.map { $0.large != nil } == [false, false, true, true, false, true])
+        #expect(try cells(batch.rows[2], batch) == ["c", "note", nil])
         #expect(try cells(batch.rows[3], batch) == ["a", nil, large])
         #expect(try cells(batch.rows[5], batch) == ["c", "note", nil])
         let unkept = try await self.table("SELECT * FROM t", keepsLargeValues: false)

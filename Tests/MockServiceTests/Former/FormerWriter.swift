@@ -67,12 +67,15 @@ final class FormerWriter {
         }
         func row(isKept: Bool) -> RowWriter.Row {
             var evaluated = evaluated
-            let large = keep(tuple, of: table, in: &evaluated, isKept: isKept, isReadAgain: isReadAgain)
+            let large = keep(
+                tuple, of: table, in: &evaluated, isKept: isKept || isReadAgain, isNeeded: isReadAgain)
             return Self.row(table, key, evaluated, large)
         }
         let isWritten = try rows.insert(row(isKept: false))
-        guard !isWritten, replacesKnown, let previous = try rows.places(of: key, in: table) else { return }
-        try rows.write(row(isKept: previous.hasLargeValues), replacing: previous)
+        guard !isWritten, replacesKnown else { return }
+        let previous = try rows.places(of: key, in: table)
+        guard previous != nil || isReadAgain else { return }
+        try rows.write(row(isKept: previous?.hasLargeValues ?? false), replacing: previous)
     }
 
     private func update(_ table: SourceTable, old: PgOutputTuple?, new: PgOutputTuple) throws {
@@ -90,6 +93,9 @@ final class FormerWriter {
         // A row that was read later than this was told can be another one that has had the key since: what it holds goes
         // to no other key.
         let isOther = oldKey != key && toldAt.map { $0 < aheadUntil } ?? false
+        // A row that is in no bucket keeps them if a query had to know them, or they were kept so already.
+        let isWaiting = try evaluate(table, tuple, replicaID) == nil
+        let isNeeded = isWaiting || previous?.areNone ?? false
         var known: LargeCells?
         if hadLargeValues, !isOther, tuple.contains(.unchangedToast) {
             known = try rows.largeCells(of: oldKey, in: table)
@@ -100,7 +106,7 @@ final class FormerWriter {
             if oldKey != key, previous != nil { try rows.remove(oldKey, from: table) }
             return
         }
-        var large = keep(tuple, of: table, in: &evaluated, isKept: hadLargeValues)
+        var large = keep(tuple, of: table, in: &evaluated, isKept: hadLargeValues, isNeeded: isNeeded)
         guard oldKey == key else {
             if previous != nil { try rows.remove(oldKey, from: table) }
             return try rows.write(
@@ -160,7 +166,7 @@ final class FormerWriter {
     /// Appends the cells of a row, if they are a reason to keep them.
     private func keep(
         _ tuple: PgOutputTuple, of table: SourceTable, in evaluated: inout Evaluated, isKept: Bool,
-        isReadAgain: Bool = false
+        isNeeded: Bool
     ) -> RowWriter.LargeValues {
         // Of another layout, or of fewer columns, they would be taken for what they are not. Where one is missing, which no
         // query reads then, what is known of the others is over.
@@ -168,8 +174,8 @@ final class FormerWriter {
             !tuple.contains(.unchangedToast)
         else { return .nothing }
         let byteCount = table.largeColumns.reduce(0) { $0 + (tuple[$1].text?.utf8.count ?? 0) }
-        guard table.keepsLargeValues, !evaluated.operations.isEmpty,
-            isKept || isReadAgain || byteCount > limits.largeValueBytes
+        guard table.keepsLargeValues,
+            evaluated.operations.isEmpty ? isKept && isNeeded : isKept || byteCount > limits.largeValueBytes
         else { return .nothing }
         let start = evaluated.bytes.count
         for column in table.largeColumns {
