@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncPostgresValues
+import PowerSyncSQLite
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
