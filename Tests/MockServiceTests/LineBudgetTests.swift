@@ -5,6 +5,13 @@ import Testing
 
 @Suite(.patient())
 struct LineBudgetTests {
+    @Test func whatNobodyWaitsForLeavesHalfFree() {
+        let budget = LineBudget(limit: 100)
+        let room = budget.takeSpare(30)
+        #expect(room?.isGiven == true && budget.takeSpare(30) == nil && budget.usedBytes == 30)
+        withExtendedLifetime(room) {}
+    }
+
     @Test func atTheLimitLinesWaitInTurn() async throws {
         let budget = LineBudget(limit: 100)
         var first: LineBudget.Room? = budget.queue(60)

@@ -163,6 +163,11 @@ package final class FrameStore: Sendable {
 
     // MARK: Frames from the disk
 
+    /// Whether what a request asks for is in memory, or on its way there.
+    package func isAtHand(_ request: FrameRequest) -> Bool {
+        state.withLock { $0.readings[request] != nil || $0.inMemory(request) != nil }
+    }
+
     /// Whether what a request asks for is being read: who asks for it now has no part of its own read.
     package func isBeingRead(_ request: FrameRequest) -> Bool {
         state.withLock { $0.readings[request] != nil }

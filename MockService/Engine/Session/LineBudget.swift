@@ -102,6 +102,15 @@ package final class LineBudget: Sendable {
         return Room(self, id)
     }
 
+    /// Room for a line that nobody waits for yet; nil unless half of all stays free.
+    ///
+    /// - Parameter bytes: What the line may need.
+    /// - Returns: The room.
+    package func takeSpare(_ bytes: Int) -> Room? {
+        let isSpare = state.withLock { $0.used + bytes <= limit / 2 }
+        return isSpare ? take(bytes) : nil
+    }
+
     private func wait(_ id: UInt64) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation {

@@ -9,6 +9,22 @@ package final class LineEncoder {
     /// Shorter lines are stored as they are: compressed without a context they would hardly be shorter.
     private static let shortest = 128
 
+    /// How frames are encoded before they are part of a line.
+    package struct Encoding: Sendable {
+        let form: LineForm
+        let compressors: BlockCompressors
+
+        /// Makes what the line of a frame will have of it.
+        ///
+        /// - Throws: `StoreError` if the frame cannot be read.
+        package func prepare(_ frame: Frame) throws { _ = try frame.content(form, compressors) }
+    }
+
+    /// What can be done beforehand.
+    package var encoding: Encoding {
+        Encoding(form: LineForm(format, isGzipped: member != nil), compressors: compressors)
+    }
+
     private let format: LineForm.Format
     private let compressors: BlockCompressors
     private let zstd: Compressor?
@@ -69,7 +85,7 @@ package final class LineEncoder {
     package func encode(
         _ frame: Frame, of bucket: String, after: OperationID, hasMore: Bool
     ) throws -> EncodedLine {
-        let content = try frame.content(LineForm(format, isGzipped: member != nil), compressors)
+        let content = try frame.content(encoding.form, compressors)
         let ends = LineEnds(
             format, bucket: bucket, after: after, nextAfter: frame.last, hasMore: hasMore,
             count: content.plainCount)

@@ -4,7 +4,7 @@
 /// A line that is under way is ended a while behind the token, since nothing can be said of that in its midst.
 final class LineOutbox {
     /// From how many bytes on lines are sent.
-    private static let most = 256 << 10
+    static let most = 256 << 10
     /// The seconds that a line which is under way may take behind the end of the token: as long the token is accepted
     /// (service 2.2).
     private static let tolerance = 60.0

@@ -149,6 +149,15 @@ package struct SessionLoop {
 
     // MARK: Serving
 
+    /// Operations that are read and encoded while a line before them is sent; it ends when nobody waits for them.
+    private final class Ahead: Sendable {
+        private let frame: Task<Frame?, any Error>
+
+        init(_ read: @escaping @Sendable () async throws -> Frame?) { frame = Task { try await read() } }
+
+        deinit { frame.cancel() }
+    }
+
     /// What became of looking for operations.
     private enum Finding: Sendable {
         /// They are there; nil if there are none.
@@ -183,6 +192,7 @@ package struct SessionLoop {
         let bell = alarm.timer { mailbox.ring() }
         // Room for operations that are read, from when they are asked for.
         var room: LineBudget.Room?
+        var ahead: Ahead?
         func send(_ line: SyncLine) async throws { try await outbox.add(encoder.encode(line)) }
         func say(_ seconds: Int) async throws {
             try await send(.tokenExpiresIn(seconds))
@@ -214,7 +224,8 @@ package struct SessionLoop {
         func find(_ request: FrameRequest) async throws -> Finding {
             if let frame = try frames.frame(inMemory: request) {
                 room = nil
-                return .frame(frame)
+                // As below: somebody may have read it just now.
+                return mailbox.end == nil ? .frame(frame) : .end
             }
             // What there is leaves before anything is waited for.
             try await outbox.flush()
@@ -249,7 +260,11 @@ package struct SessionLoop {
                 case .frame(let frame): line = try take(frame, for: read, &session, encoder)
                 }
                 // From here on the line alone holds the frame, and lets go of it when others have no use for it.
-                if let line { try await outbox.add(line) }
+                ahead = nil
+                if let line {
+                    if line.count >= LineOutbox.most { ahead = readAhead(session, encoder) }
+                    try await outbox.add(line)
+                }
                 if session.mayBeInterrupted, let news = mailbox.take(behind: known) {
                     guard try await offer(news) else { break serving }
                 }
@@ -268,6 +283,21 @@ package struct SessionLoop {
         if mailbox.end == .closed { throw CancellationError() }
         if let end = encoder.finish() { try await outbox.add(end) }
         try await outbox.flush()
+    }
+
+    /// Begins with the operations that come next, if they are on the disk and there is much room: a client that reads fast
+    /// waits for none of both then.
+    private func readAhead(_ session: StreamSession, _ encoder: LineEncoder) -> Ahead? {
+        var session = session
+        guard case .read(let read) = session.next(), !frames.isAtHand(read.request),
+            let room = lines.takeSpare(read.request.bytes)
+        else { return nil }
+        let (frames, encoding) = (frames, encoder.encoding)
+        return Ahead {
+            let frame = try await frames.frame(read.request, room)
+            if let frame { try encoding.prepare(frame) }
+            return frame
+        }
     }
 
     /// Whether there is room for a line before the time has come, or the end of the stream.

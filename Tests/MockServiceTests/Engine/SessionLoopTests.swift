@@ -292,6 +292,33 @@ struct SessionLoopTests {
         }
     }
 
+    /// A client that reads fast waits neither for the disk nor for the encoding of what comes next.
+    @Test func whatComesNextIsReadWhileALongLineIsSent() async throws {
+        try await SessionRig.run { rig in
+            for number in 0..<3 {
+                let id = "\(number)" + String(repeating: "x", count: 700_000)
+                try await rig.commit([.insert(SessionRig.row(id, "u1"))])
+            }
+            rig.frames.forgetPublished()
+            let sink = HaltingSink(taking: 2)
+            let loop = try rig.attach(["u1"])
+            let view = try await loop.firstView()
+            let task = Task {
+                try await loop.run(
+                    StreamSession(positions: [], streams: []), view, LineEncoder(.raw, BlockCompressors()),
+                    sink)
+            }
+            try await wait(for: "the second line to be read", read: { rig.frameReads }) { $0 == 2 }
+            try await wait(for: "the first one to stand still") { sink.isFull }
+            #expect(rig.frameReads == 2)
+            sink.goOn()
+            try await rig.rest()
+            #expect(rig.frameReads == 3 && sink.taken.count > 2_100_000)
+            try await wait(for: "nothing to be held", read: { rig.lines.usedBytes }) { $0 == 0 }
+            task.cancel()
+        }
+    }
+
     // MARK: Whoever is late
 
     @Test func aStreamThatIsTooLateForItsMailboxReadsEverythingAnew() async throws {
