@@ -149,13 +149,21 @@ package struct SessionLoop {
 
     // MARK: Serving
 
-    /// Operations that are read and encoded while a line before them is sent; it ends when nobody waits for them.
-    private final class Ahead: Sendable {
-        private let frame: Task<Frame?, any Error>
+    /// Operations that are read and encoded while a line before them is sent; one owner, not shared.
+    private final class Ahead {
+        private var frame: Task<Frame?, any Error>?
 
-        init(_ read: @escaping @Sendable () async throws -> Frame?) { frame = Task { try await read() } }
+        deinit { end() }
 
-        deinit { frame.cancel() }
+        func begin(_ read: @escaping @Sendable () async throws -> Frame?) {
+            frame = Task { try await read() }
+        }
+
+        /// Lets go of them.
+        func end() {
+            frame?.cancel()
+            frame = nil
+        }
     }
 
     /// What became of looking for operations.
@@ -192,7 +200,7 @@ package struct SessionLoop {
         let bell = alarm.timer { mailbox.ring() }
         // Room for operations that are read, from when they are asked for.
         var room: LineBudget.Room?
-        var ahead: Ahead?
+        let ahead = Ahead()
         func send(_ line: SyncLine) async throws { try await outbox.add(encoder.encode(line)) }
         func say(_ seconds: Int) async throws {
             try await send(.tokenExpiresIn(seconds))
@@ -260,9 +268,9 @@ package struct SessionLoop {
                 case .frame(let frame): line = try take(frame, for: read, &session, encoder)
                 }
                 // From here on the line alone holds the frame, and lets go of it when others have no use for it.
-                ahead = nil
+                ahead.end()
                 if let line {
-                    if line.count >= LineOutbox.most { ahead = readAhead(session, encoder) }
+                    if line.count >= LineOutbox.most { begin(ahead, of: session, encoder) }
                     try await outbox.add(line)
                 }
                 if session.mayBeInterrupted, let news = mailbox.take(behind: known) {
@@ -287,13 +295,13 @@ package struct SessionLoop {
 
     /// Begins with the operations that come next, if they are on the disk and there is much room: a client that reads fast
     /// waits for none of both then.
-    private func readAhead(_ session: StreamSession, _ encoder: LineEncoder) -> Ahead? {
+    private func begin(_ ahead: Ahead, of session: StreamSession, _ encoder: LineEncoder) {
         var session = session
         guard case .read(let read) = session.next(), !frames.isAtHand(read.request),
             let room = lines.takeSpare(read.request.bytes)
-        else { return nil }
+        else { return }
         let (frames, encoding) = (frames, encoder.encoding)
-        return Ahead {
+        ahead.begin {
             let frame = try await frames.frame(read.request, room)
             if let frame { try encoding.prepare(frame) }
             return frame
