@@ -48,8 +48,18 @@ times() {
     awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print all, $9 + 0 }' \
         /proc/stat 2>/dev/null || echo 0 0
 }
+# The tests make some 1,200 databases, 9 GB in 400,000 files. A file system in memory makes and removes those in a fraction
+# of the time, where one has room and leaves enough for everything else.
+roomy_memory() {
+    local needed=$((14 << 20)) # KiB
+    awk '$2 == "/dev/shm" && $3 == "tmpfs" && $4 !~ /noexec/ { found = 1 } END { exit !found }' /proc/mounts 2>/dev/null &&
+        [ "$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')" -ge "$needed" ] &&
+        [ "$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)" -ge $((needed + (4 << 20))) ]
+}
+parent=${TMPDIR:-/tmp}
+if [ -z "${TMPDIR:-}" ] && roomy_memory; then parent=/dev/shm; fi
 # A folder of their own shows what they leave behind. Others may look through it: Postgres runs as another user.
-left=$(mktemp -d "${TMPDIR:-/tmp}/ps-XXXXXX")
+left=$(mktemp -d "$parent/ps-XXXXXX")
 chmod 1777 "$left"
 trap 'rm -rf "$left"' EXIT
 read -r all_before taken_before <<<"$(times)"
