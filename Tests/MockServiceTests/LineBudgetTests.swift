@@ -12,6 +12,17 @@ struct LineBudgetTests {
         withExtendedLifetime(room) {}
     }
 
+    @Test func manyAtOnceLeaveHalfFreeTogether() async {
+        let budget = LineBudget(limit: 100)
+        for _ in 0..<500 {
+            let rooms = await withTaskGroup(of: LineBudget.Room?.self) { group in
+                for _ in 0..<8 { group.addTask { budget.takeSpare(30) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(rooms.count { $0 != nil } == 1 && budget.usedBytes == 30)
+        }
+    }
+
     @Test func atTheLimitLinesWaitInTurn() async throws {
         let budget = LineBudget(limit: 100)
         var first: LineBudget.Room? = budget.queue(60)

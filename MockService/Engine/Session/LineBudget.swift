@@ -43,6 +43,14 @@ package final class LineBudget: Sendable {
         var queue: [UInt64] = []
         var lastID: UInt64 = 0
 
+        /// Gives room without a turn.
+        mutating func take(_ bytes: Int) -> UInt64 {
+            lastID += 1
+            rooms[lastID] = Entry(bytes: bytes, isGiven: true)
+            used += bytes
+            return lastID
+        }
+
         /// Gives room to those whose turn it is; one line alone may be longer than the limit.
         mutating func give(_ limit: Int) -> [CheckedContinuation<Void, any Error>] {
             var given: [CheckedContinuation<Void, any Error>] = []
@@ -93,13 +101,7 @@ package final class LineBudget: Sendable {
     /// - Parameter bytes: Its length.
     /// - Returns: Its room.
     package func take(_ bytes: Int) -> Room {
-        let id = state.withLock { state in
-            state.lastID += 1
-            state.rooms[state.lastID] = Entry(bytes: bytes, isGiven: true)
-            state.used += bytes
-            return state.lastID
-        }
-        return Room(self, id)
+        Room(self, state.withLock { $0.take(bytes) })
     }
 
     /// Room for a line that nobody waits for yet; nil unless half of all stays free.
@@ -107,8 +109,10 @@ package final class LineBudget: Sendable {
     /// - Parameter bytes: What the line may need.
     /// - Returns: The room.
     package func takeSpare(_ bytes: Int) -> Room? {
-        let isSpare = state.withLock { $0.used + bytes <= limit / 2 }
-        return isSpare ? take(bytes) : nil
+        let id = state.withLock { state in
+            state.used + bytes <= limit / 2 ? state.take(bytes) : nil
+        }
+        return id.map { Room(self, $0) }
     }
 
     private func wait(_ id: UInt64) async throws {
