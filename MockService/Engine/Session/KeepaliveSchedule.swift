@@ -73,9 +73,9 @@ package struct KeepaliveSchedule: Sendable {
     ///
     /// - Parameters:
     ///   - moment: The time.
-    ///   - random: From 0 to 1, for the next period.
+    ///   - random: From 0 to 1, for the next period; drawn if something is due, since that is asked behind every line.
     /// - Returns: Whole seconds until the token expires; 0 means that the stream ends.
-    package mutating func due(at moment: ServiceClock.Moment, random: Double) -> Int? {
+    package mutating func due(at moment: ServiceClock.Moment, random: @autoclosure () -> Double) -> Int? {
         let left = Self.left(expiry, at: moment)
         // The clock was set back behind the warning, which is to come again then.
         if left > 25 { warns = true }
@@ -84,7 +84,7 @@ package struct KeepaliveSchedule: Sendable {
         let isPeriodic = moment.monotonic >= nextPeriodic && hasPeriodic(before: end)
         guard isPeriodic || warns && left <= 20 || left <= 0 else { return nil }
         if left <= 20 { warns = false }
-        nextPeriodic = moment.monotonic + Self.period(random)
+        nextPeriodic = moment.monotonic + Self.period(random())
         // A token may be valid for longer than an integer can say.
         return max(0, Int(exactly: left.rounded(.up)) ?? .max)
     }
