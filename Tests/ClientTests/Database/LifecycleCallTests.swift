@@ -268,11 +268,20 @@ struct LifecycleCallTests {
             }
         }
         try await wait(for: "the callback") { gate.arrivals == 1 }
-        let stop = Task { try await database.disconnect() }
+        let isStopped = Lock(false)
+        let stop = Task {
+            try await database.disconnect()
+            isStopped.withLock { $0 = true }
+        }
         await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call) }
         // It is waited for all the same, and then left alone.
         try await wait(for: "the patience to begin") { clock.waiting.contains(.seconds(5)) }
-        clock.advance(by: .seconds(5))
+        #expect(!isStopped.withLock { $0 })
+        // What had slept may have been another one that is ending.
+        try await wait(for: "the patience to end") {
+            clock.advance(by: .seconds(5))
+            return isStopped.withLock { $0 }
+        }
         try await wait(forEndOf: stop)
         #expect(bench.log.warnings(containing: "postCheckpointRequest has not ended within 5.0 seconds") == 1)
         gate.open()
