@@ -13,6 +13,7 @@ import Testing
     }
 
     private static func playAll() async throws {
+        try Footprint.forgetErrors()
         let count = TestOptions.number("POWERSYNC_LIFECYCLES", standard: 300)
         // One for all, with a watch of its own: its descriptor and its thread go a moment after the last one. Where the
         // system has no such thing, nothing is there to go.
