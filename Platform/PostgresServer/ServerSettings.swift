@@ -12,6 +12,8 @@ struct ServerSettings: Sendable {
             "max_replication_slots=\(maxReplicationSlots)", "max_wal_senders=\(maxReplicationSlots)",
             "max_connections=200", "shared_buffers=64MB", "timezone=UTC", "log_timezone=UTC",
             "logging_collector=off", "log_destination=stderr",
+            // In files of the cluster, which go with it: those of the system outlive a server that was killed.
+            "dynamic_shared_memory_type=mmap",
         ]
         // Commits stay synchronous: without that pg_current_wal_lsn() may be before a commit that has returned.
         if !isDurable { settings += ["fsync=off", "full_page_writes=off"] }

@@ -33,6 +33,8 @@ struct PostgresServerTests {
                 current_setting('max_wal_senders'), current_setting('server_encoding'), current_user
             """)
         #expect(settings.row(0) == ["logical", "64", "64", "UTF8", "postgres"])
+        let shared = try FileManager.default.contentsOfDirectory(atPath: folder + "/cluster/pg_dynshmem")
+        #expect(!shared.isEmpty, "what its processes share goes with the folder, however they end")
         await server.stop()
         #expect(!Processes.isAlive(id))
         #expect(!server.isRunning)
