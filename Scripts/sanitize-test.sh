@@ -21,7 +21,6 @@ says 1 race 'reported: WARNING: ThreadSanitizer: data race'
 # That of a child that was killed.
 says 0 race 'reported: WARNING: ThreadSanitizer: data race'
 says 1 overflow 'reported: ERROR: AddressSanitizer: heap-buffer-overflow on address 0x502000012340 at pc 0x55d0c0ffee00 bp 0x7ffc0ffee000 sp 0x7ffc0ffedff8'
-says 1 leak 'reported: ERROR: LeakSanitizer: detected memory leaks'
 says 1 failed 'failed: status 1'
 says 0 nothing 'failed: no test ran'
 

@@ -10,7 +10,7 @@ set -euo pipefail
 status=$1
 file=$2
 
-if report=$(grep -m 1 -oE '(WARNING|ERROR|FATAL): (Thread|Address|Leak)Sanitizer:? .*' "$file"); then
+if report=$(grep -m 1 -oE '(WARNING|ERROR|FATAL): (Thread|Address)Sanitizer:? .*' "$file"); then
     echo "reported: ${report% (pid=*}"
 elif [ "$status" -ne 0 ]; then
     echo "failed: status $status"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs tests under ThreadSanitizer, then under AddressSanitizer, which also looks for leaks. A report is a failure, wherever
-# it comes from: there are no suppressions.
+# Runs tests under ThreadSanitizer, then under AddressSanitizer. A report is a failure, wherever it comes from: there are no
+# suppressions.
 #
 # usage: Scripts/sanitize.sh [thread|address]      without an argument: both
 #   POWERSYNC_ONLY=SQLite,System      these parts; unless set, those of the client with all that they stand on, and the server
@@ -22,8 +22,10 @@ export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-40}" \
     POWERSYNC_KILLS="${POWERSYNC_KILLS:-2}" POWERSYNC_ATTACHMENT_SEEDS="${POWERSYNC_ATTACHMENT_SEEDS:-4}" \
     POWERSYNC_CONNECTS="${POWERSYNC_CONNECTS:-30}" POWERSYNC_WATCHES="${POWERSYNC_WATCHES:-100}" \
     POWERSYNC_UPLOAD_ENTRIES="${POWERSYNC_UPLOAD_ENTRIES:-2000}"
-# Whatever the environment says, that suppressions are among it, too.
-export TSAN_OPTIONS='exitcode=66' ASAN_OPTIONS='detect_leaks=1' LSAN_OPTIONS='exitcode=23' UBSAN_OPTIONS=
+# Whatever the environment says, that suppressions are among it, too. Leaks are not looked for: where an enum has several
+# cases with a reference, Swift keeps the case in the reference's upper bits, and LeakSanitizer then takes for lost what a
+# global holds (tried: of three cases the first is found). Long runs tell of them (LifecycleSequenceTests, EnduranceTests).
+export TSAN_OPTIONS='exitcode=66' ASAN_OPTIONS='detect_leaks=0' LSAN_OPTIONS='' UBSAN_OPTIONS=''
 # Tests let a process end by a failed precondition. Swift's backtracer then reads the stack from a thread of its own, which
 # AddressSanitizer reports, and ThreadSanitizer crashes on.
 export SWIFT_BACKTRACE=enable=no

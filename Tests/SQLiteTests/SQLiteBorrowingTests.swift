@@ -28,6 +28,8 @@ struct SQLiteBorrowingTests {
         let second = try SQLiteConnection.borrow(owner.pointer)
         #expect(try SQLiteConnection.borrower(of: owner.pointer) === second)
         #expect(try second.one("SELECT 1") { $0.int64(0) } == 1)
+        // Its statements would keep the owner's connection.
+        second.close()
     }
 
     /// SQL that reaches the function by chance, or means harm, cannot make a pointer.
