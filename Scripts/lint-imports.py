@@ -148,8 +148,8 @@ def main():
         for found in pool.map(lambda target: check_imports(root, target, targets, scratch), targets.values()):
             wrong += found
     ours = {file for target in targets.values() for file in sources(root, target)}
-    # Scripts/plant-lookups.sh copies it into those that it is for.
-    ours.add(Path(root, "Tests/Mutants/Lookups/Planted.swift"))
+    # Scripts/plant.sh copies it into those that it is for.
+    ours.add(Path(root, "Tests/Mutants/Planted.swift"))
     wrong += [
         f"{file.relative_to(root)}: in no folder of Package.swift"
         for folder in FOLDERS

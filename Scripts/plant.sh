@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Writes into a folder what the mistakes of Tests/Mutants/Lookups make of the files that they change. All are planted, in
-# the order of their names, each where the former ones are already; each is behind a switch, `Planted.isHere("NAME")`,
+# Writes into a folder what the mistakes of a folder of Tests/Mutants make of the files that they change. All are planted,
+# in the order of their names, each where the former ones are already; each is behind a switch, `Planted.isHere("NAME")`,
 # which the environment variable POWERSYNC_PLANTED turns on by the name of its patch. Without that the files do what
 # those of the project do.
 #
-# usage: Scripts/plant-lookups.sh FOLDER     an empty one; fails if a patch does not fit, and says which
+# usage: Scripts/plant.sh KIND FOLDER     Sessions, Behaviours or Lookups, and an empty folder; fails if a patch does not
+#                                         fit, and says which
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
-folder=${1:?usage: Scripts/plant-lookups.sh FOLDER}
-patches=("$PWD"/Tests/Mutants/Lookups/*.patch)
+kind=${1:?usage: Scripts/plant.sh KIND FOLDER}
+folder=${2:?usage: Scripts/plant.sh KIND FOLDER}
+patches=("$PWD/Tests/Mutants/$kind"/*.patch)
 mapfile -t files < <(sed -n 's|^+++ b/||p' "${patches[@]}" | sort -u)
 for file in "${files[@]}"; do
     mkdir -p "$folder/$(dirname "$file")"
@@ -24,7 +26,7 @@ for file in "${files[@]}"; do
         fi
         target=$(dirname "$target")
     done
-    cp Tests/Mutants/Lookups/Planted.swift "$folder/$target/Planted.swift"
+    cp Tests/Mutants/Planted.swift "$folder/$target/Planted.swift"
 done
 
 # A repository of its own, or git would take the patches to be meant for the one around it.
