@@ -6,7 +6,7 @@
     import Glibc
 #endif
 
-/// Which of the mistakes of this folder is made: `Scripts/plant-lookups.sh` copies this into each target that has one.
+/// Which of the mistakes of a folder is made: `Scripts/plant.sh` copies this into each target that has one.
 enum Planted {
     /// Read once, so that a switch where much is done costs nothing.
     private static let name = getenv("POWERSYNC_PLANTED").map { String(cString: $0) }
