@@ -45,6 +45,9 @@ final class BorrowedPool: ConnectionPool {
     /// Does nothing: how the app's pool treats its log is its own affair.
     func shortenLog() {}
 
+    /// Does nothing, as `shortenLog`.
+    func cutLog() {}
+
     var countedWrites: Int { state.withLock { $0.countedWrites } }
 
     func write<T: Sendable>(

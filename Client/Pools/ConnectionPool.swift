@@ -59,6 +59,11 @@ package protocol ConnectionPool: AnyObject, Sendable {
     /// - Throws: As ``write(isCounted:_:)``.
     func shortenLog() async throws
 
+    /// Cuts the write-ahead log if it is long: for whoever has written much, once that is over.
+    ///
+    /// - Throws: As ``write(isCounted:_:)``.
+    func cutLog() async throws
+
     /// How many counted requests for the writing connection there have been.
     var countedWrites: Int { get }
 

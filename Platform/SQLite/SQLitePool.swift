@@ -85,7 +85,7 @@ package final class SQLitePool: Sendable {
     ///   - logLimit: From how many bytes on the write-ahead log begins anew, as soon as it can; it may become twice as long
     ///     where no reader keeps it, and any length where one does. Nil is 256 MB.
     ///   - keptLog: How many bytes of the log's file stay when it begins anew (`PRAGMA journal_size_limit`), for the next
-    ///     ones; nil keeps the file as long as it was, or as `setUp` says.
+    ///     ones, unless it does because of `shortenLog`; nil keeps the file as long as it was, or as `setUp` says.
     ///   - setUp: Runs once on each new connection, on its thread.
     ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
     ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
@@ -216,7 +216,7 @@ package final class SQLitePool: Sendable {
 
     /// Lets the write-ahead log begin anew if it is long: for whoever writes much, between two transactions.
     ///
-    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left. A
+    /// Its file stays as long as it is until it is cut at rest (``cutLog()``, ``truncateLog()``). Others write while this waits for the log to be copied, and then only what they have written meanwhile is left. A
     /// reader that keeps the log is not waited for.
     ///
     /// - Throws: As `write`.
@@ -225,11 +225,24 @@ package final class SQLitePool: Sendable {
         let checkpointer = checkpointer
         do {
             try await checkpointer.copyAll()
-            try await write { checkpointer.copyRest(on: $0) }
+            try await write {
+                try checkpointer.keepFile(on: $0)
+                checkpointer.copyRest(on: $0)
+            }
         } catch {
             checkpointer.leaveRest()
             throw error
         }
+    }
+
+    /// Cuts the write-ahead log as ``truncateLog()`` if it is long: for whoever has written much, once that is over.
+    ///
+    /// SQLite by itself cuts the file in the next transaction, which takes a moment for each megabyte.
+    ///
+    /// - Throws: As `truncateLog`.
+    package func cutLog() async throws {
+        guard checkpointer.isWorthCutting else { return }
+        _ = try await truncateLog()
     }
 
     /// Moves all of the write-ahead log into the file and cuts it to nothing: for a time in which nothing is written.

@@ -20,6 +20,9 @@ final class WALCheckpointer: Sendable {
         var longLog = 65_536
         /// How many pages are little enough for the writer: 4 MB, if they have the usual size.
         var rest = 1000
+        /// From how many pages in the log on its file is worth cutting once nothing is written: 16 MB, if they have the
+        /// usual size.
+        var cut = 4096
         /// From how many pages in the log on the writer copies all that is left.
         var longestLog: Int { 2 * longLog }
 
@@ -28,12 +31,16 @@ final class WALCheckpointer: Sendable {
         /// As many as usual are copied at a time, or a part of the log where it is to stay shorter than that.
         static func forLog(of bytes: Int) -> Limits {
             let longLog = max(8, bytes / 4096)
-            return Limits(pages: min(1000, longLog / 4), longLog: longLog, rest: min(1000, longLog / 8))
+            return Limits(
+                pages: min(1000, longLog / 4), longLog: longLog, rest: min(1000, longLog / 8),
+                cut: min(4096, longLog / 2))
         }
 
         /// Returns limits of as many bytes for pages of another size than 4 KiB.
         func scaled(toPagesOf size: Int) -> Limits {
-            Limits(pages: pages, longLog: longLog * 4096 / size, rest: rest * 4096 / size)
+            Limits(
+                pages: pages, longLog: longLog * 4096 / size, rest: rest * 4096 / size, cut: cut * 4096 / size
+            )
         }
     }
 
@@ -80,6 +87,8 @@ final class WALCheckpointer: Sendable {
         var lastWaiter = 0
         /// How many let the log become short, who copy the rest themselves.
         var shortening = 0
+        /// The limit of the file's size (`PRAGMA journal_size_limit`) while that is set aside.
+        var fileLimit: Int64?
 
         /// How many pages are in the log alone, or may be.
         var rest: Int { log - copied }
@@ -185,6 +194,29 @@ final class WALCheckpointer: Sendable {
         }
     }
 
+    /// Whether the log, or its file, is so long that somebody who cuts it saves the next writer from doing it, and no
+    /// reader has kept much of it the last time.
+    var isWorthCutting: Bool {
+        state.change(waking: .nobody) { state in
+            state.stage == .started && (state.fileLimit != nil || state.log >= state.limits.cut)
+                && (state.isWorking || state.tried - state.copied <= state.limits.rest)
+        }
+    }
+
+    /// Lets the log begin anew without having its file cut, which takes as long as many commits, until it is truncated.
+    ///
+    /// - Parameter connection: The one that writes.
+    /// - Throws: SQLite's error.
+    func keepFile(on connection: SQLiteConnection) throws {
+        guard state.change(waking: .nobody, { $0.fileLimit == nil }) else { return }
+        guard let limit = try connection.one("PRAGMA journal_size_limit", [], { $0.int64(0) }), limit >= 0
+        else {
+            return
+        }
+        try connection.execute("PRAGMA journal_size_limit = -1")
+        state.change(waking: .nobody) { $0.fileLimit = limit }
+    }
+
     /// Waits until the thread has copied all that is in the log now.
     ///
     /// ``copyRest(on:)`` or ``leaveRest()`` has to follow, that one also if this throws.
@@ -244,6 +276,10 @@ final class WALCheckpointer: Sendable {
         // A checkpoint of this kind waits for readers as long as the connection waits for locks.
         sqlite3_busy_timeout(connection.pointer, 0)
         defer { sqlite3_busy_timeout(connection.pointer, Int32(clamping: timeout)) }
+        if let limit = state.change(waking: .nobody, { $0.fileLimit }) {
+            try connection.execute("PRAGMA journal_size_limit = \(limit)")
+            state.change(waking: .nobody) { $0.fileLimit = nil }
+        }
         var copied: Int32 = -1
         let result = sqlite3_wal_checkpoint_v2(
             connection.pointer, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, &copied)

@@ -37,14 +37,58 @@ struct SQLitePoolLogTests {
         try await pool.read { try $0.one("SELECT count(*) FROM t") { $0.int64(0) } }
     }
 
-    @Test func aLogBeginsAnewFromItsLimitOnAndItsFileIsCut() async throws {
+    private func fileLimit(_ pool: SQLitePool) async throws -> Int64? {
+        try await pool.write { try $0.one("PRAGMA journal_size_limit") { $0.int64(0) } }
+    }
+
+    /// Whoever writes much has no transaction wait for the cut; it comes when that is over.
+    @Test func aLogBeginsAnewFromItsLimitOnAndItsFileIsCutLater() async throws {
         let pool = try await open(logLimit: 400 << 10, keptLog: 100 << 10)
+        #expect(try await fileLimit(pool) == 100 << 10)
+        try await pool.cutLog()
         try await commit(1_000_000, to: pool)
-        #expect(try log() > 1_000_000)
-        try await pool.shortenLog()
+        let before = try log()
+        #expect(before > 1_000_000)
+        for _ in 0..<2 {
+            try await pool.shortenLog()
+            try await commit(1, to: pool)
+            #expect(try log() == before)
+            try await commit(500_000, to: pool)
+            #expect(try log() == before)
+        }
+        #expect(try await rows(pool) == 5)
+        try await pool.cutLog()
+        #expect(try log() == 0)
+        #expect(try await fileLimit(pool) == 100 << 10, "in force again")
+        await pool.close()
+    }
+
+    @Test func aLogThatBeginsAnewByItselfHasItsFileCutToWhatIsKept() async throws {
+        let pool = try await open(keptLog: 100 << 10)
+        try await commit(10_000_000, to: pool)
+        let file = try SQLiteConnection(path: database.path, flags: .readWrite)
+        try file.run("PRAGMA schema_version")
+        try await wait(for: "all to be copied") {
+            try file.one("PRAGMA wal_checkpoint(PASSIVE)") { row in
+                row.int64(0) == 0 && row.int64(1) > 0 && row.int64(1) == row.int64(2)
+            } == true
+        }
+        file.close()
+        #expect(try log() > 10_000_000)
         try await commit(1, to: pool)
         #expect(try log() == 100 << 10)
-        #expect(try await rows(pool) == 2)
+        await pool.close()
+    }
+
+    @Test func aShortLogIsNotCut() async throws {
+        let pool = try await open()
+        try await commit(10_000_000, to: pool)
+        let before = try log()
+        try await pool.cutLog()
+        #expect(try log() == before)
+        try await commit(10_000_000, to: pool)
+        try await pool.cutLog()
+        #expect(try log() == 0)
         await pool.close()
     }
 

@@ -66,6 +66,7 @@ extension SyncCoordinator {
                 group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
             }
             group.addTask { await self.watchLines(waiting) }
+            group.addTask { await self.cutLog() }
             defer { group.cancelAll() }
             return try await self.handle(inlet, prefetch: prefetch, waiting: waiting)
         }
@@ -147,6 +148,18 @@ extension SyncCoordinator {
             }
         } catch {
             // Cancelled: the iteration is over.
+        }
+    }
+
+    /// Cuts the log behind a complete checkpoint that made it long, which else the next local write would wait for.
+    private nonisolated func cutLog() async {
+        do {
+            while true {
+                try await completion.wait()
+                try await database.cutLog()
+            }
+        } catch {
+            if !Task.isCancelled { log(.warning, "The log of the database stays long: \(error)") }
         }
     }
 

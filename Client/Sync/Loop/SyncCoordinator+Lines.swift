@@ -65,6 +65,7 @@ extension SyncCoordinator {
             case .completed:
                 retry.succeeded()
                 status.clearDownloadError()
+                completion.raise()
             case .perform, .open, .diagnostics, .fetchCredentials, .close: continue
             }
         }

@@ -14,6 +14,8 @@ package actor SyncCoordinator {
     nonisolated let checkpointRequests: CheckpointRequests
     nonisolated let mailbox = SyncMailbox()
     nonisolated let uploads = AsyncFlag()
+    /// Raised by each checkpoint that is complete.
+    nonisolated let completion = AsyncFlag()
     nonisolated let activeStreams: @Sendable () -> [StreamKey]
     nonisolated private let backend: SyncBackend
     var iteration = SyncState()

@@ -54,6 +54,11 @@ package struct SyncDatabase: Sendable {
     /// - Throws: `SQLiteError`, `CancellationError`.
     func shortenLog() async throws { try await pool.shortenLog() }
 
+    /// Cuts the write-ahead log if it is long; others may write meanwhile, but for the cut itself.
+    ///
+    /// - Throws: `SQLiteError`, `CancellationError`.
+    func cutLog() async throws { try await pool.cutLog() }
+
     /// How often the app has asked for the writer.
     var appWrites: Int { pool.countedWrites }
 

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSync
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -207,6 +208,30 @@ import Testing
             gate.open()
             try await wait(for: "the next line to be stored") { try await stored(rig) == [[1], [2]] }
             #expect(!checkpointer.isLong, "the log has begun anew")
+        }
+    }
+
+    /// Else the first local write behind a large sync waits for that.
+    @Test func theLogThatACheckpointMadeLongIsCutBehindIt() async throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.file()
+        let checkpointer = WALCheckpointer(
+            limits: WALCheckpointer.Limits(pages: 10, longLog: 100_000, cut: 1_000), onFailure: { _ in })
+        let rig = try await SyncRig(path: path, checkpointer: checkpointer)
+        func log() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int
+        }
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            let text = String(repeating: "x", count: 6 << 20)
+            stream.send(
+                SyncLines.data("b", SyncLines.put(1, "r1", checksum: 1, data: "{\"col\":\"\(text)\"}")))
+            try await wait(for: "a long line to be stored") { try await stored(rig) == [[1]] }
+            #expect(try log() ?? 0 > 6 << 20)
+            stream.send(data(2), data(3), SyncLines.complete(3))
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the log to be cut") { try log() == 0 }
+            #expect(try await rig.items() == ["r1", "r2", "r3"])
         }
     }
 
