@@ -21,9 +21,12 @@ enum RoleStatements {
 extension SessionSettings {
     /// The statement that sets them and then takes a role.
     ///
-    /// - Parameter role: the role; nil takes none.
+    /// - Parameters:
+    ///   - role: the role; nil takes none.
+    ///   - durability: when the transaction has to be on the disk.
     /// - Returns: the statement.
-    func statement(as role: DatabaseRole?) -> PostgresStatement {
+    func statement(as role: DatabaseRole?, _ durability: Durability = .now) -> PostgresStatement {
+        let statement = statement(durability)
         guard let role else { return statement }
         var values = statement.values
         values.append(role.name)
