@@ -1,3 +1,4 @@
+import PowerSyncBackend
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
@@ -24,6 +25,13 @@ struct DurabilityTests {
         #"{"v":1,"client_id":"c","transactions":[\#(transactions.joined(separator: ","))]}"#
     }
 
+    /// How the transactions have committed since the last look.
+    private func settings(_ backend: TestBackend) async throws -> [String?] {
+        let rows = try await backend.query("SELECT setting FROM settings ORDER BY n")
+        _ = try await backend.query("TRUNCATE settings")
+        return rows.map { $0[0] }
+    }
+
     @Test func theLastTransactionAloneWaits() async throws {
         let schema =
             TestBackend.demoTables + """
@@ -33,18 +41,13 @@ struct DurabilityTests {
                 CREATE TRIGGER notes AFTER INSERT ON lists FOR EACH ROW EXECUTE FUNCTION note_setting();
                 """
         try await TestBackend.with(schema: schema) { backend in
-            func settings() async throws -> [String?] {
-                let rows = try await backend.query("SELECT setting FROM settings ORDER BY n")
-                _ = try await backend.query("TRUNCATE settings")
-                return rows.map { $0[0] }
-            }
             #expect(try await backend.upload(body(put(1), put(2), put(3))).results.count == 3)
-            #expect(try await settings() == ["off", "off", "on"])
+            #expect(try await settings(backend) == ["off", "off", "on"])
             #expect(try await backend.upload(body(put(4))).results == ["success"])
-            #expect(try await settings() == ["on"])
+            #expect(try await settings(backend) == ["on"])
             let empty = #"{"tx_id":7,"crud":[]}"#
             #expect(try await backend.upload(body(put(5), put(6), empty)).results.count == 3)
-            #expect(try await settings() == ["off", "on"])
+            #expect(try await settings(backend) == ["off", "on"])
         }
     }
 
