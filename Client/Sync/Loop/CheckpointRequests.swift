@@ -211,10 +211,10 @@ struct CheckpointRequests: Sendable {
                     message: "Custom checkpoint request failed.", underlyingError: error)
             }
         }
-        let credentials = try await credentials.credentials()
-        let response = try await transport.send(http.checkpointRequest(request, with: credentials))
-        if response.status == 401 { await self.credentials.invalidate(credentials) }
-        return try SyncHTTP.checkpointRequest(from: response)
+        return try await credentials.using { credentials in
+            let request = http.checkpointRequest(request, with: credentials)
+            return try SyncHTTP.checkpointRequest(from: try await transport.send(request))
+        }
     }
 
     // MARK: Errors
