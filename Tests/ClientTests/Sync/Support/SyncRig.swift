@@ -30,7 +30,7 @@ final class SyncRig: Sendable {
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
     // and uploading empties the queue. `report` gets each status at the moment it is delivered. `batchPause` waits for
     // the moment after which a stream counts as quiet. `checkpointer` copies the log of a file. `reaching` makes the way
-    // to the service.
+    // to the service. `postCheckpointRequest` takes the place of the service for these.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
@@ -38,6 +38,7 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
+        postCheckpointRequest: SyncBackend.CheckpointRequestPost? = nil,
         path: String = ":memory:", readers: Int = 0,
         checkpointer: WALCheckpointer = WALCheckpointer(onFailure: { _ in }),
         batchPause: (@Sendable () async throws -> Void)? = nil,
@@ -79,7 +80,7 @@ final class SyncRig: Sendable {
                 }
                 if let upload { return try await upload(number, pool) }
                 try await pool.write { try $0.run("DELETE FROM ps_crud") }
-            })
+            }, postCheckpointRequest: postCheckpointRequest)
         let stored = try await database.write { try $0.offlineStatus() }
         let status = SharedStatus(SyncStatusSnapshot(iteration: stored))
         status.observe(includingCurrent: false) { snapshot in
