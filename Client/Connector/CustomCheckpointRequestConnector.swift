@@ -9,7 +9,8 @@ public protocol CustomCheckpointRequestConnector: PowerSyncBackendConnectorProto
     /// - Parameters:
     ///   - checkpointRequestId: the id.
     ///   - clientId: the id of this client.
-    /// - Returns: the greatest id that the backend has stored for the user and client.
+    /// - Returns: the greatest id that the backend has stored for the user and client: this one, or a greater one. A
+    ///   smaller one is refused, but for the first request of a stream, with which counting may begin anew at 1.
     /// - Throws: why it is not stored. That ends the connection, which is made again after the retry delay; shown is an
     ///   operation that failed, with this error below it.
     func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64

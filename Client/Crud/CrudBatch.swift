@@ -11,6 +11,8 @@ public struct CrudBatch: Sendable {
 
     /// Removes the entries from the queue; call it once the backend has them.
     ///
+    /// Nothing happens if they are gone already: completed before, or cleared.
+    ///
     /// - Parameter writeCheckpoint: the checkpoint that the backend made for this write, if it makes its own.
     /// - Throws: `PowerSyncError`.
     public func complete(writeCheckpoint: String? = nil) async throws {

@@ -23,6 +23,8 @@ enum CrudQueue {
 
     /// Removes everything up to an entry and says what the server must have seen before its data is applied.
     ///
+    /// Nothing happens if all of that was removed before.
+    ///
     /// - Parameters:
     ///   - lastId: the last entry that was uploaded.
     ///   - writeCheckpoint: the app's own checkpoint; it counts if the queue is empty then.
@@ -31,7 +33,11 @@ enum CrudQueue {
     static func complete(
         through lastId: Int64, writeCheckpoint: String?, in transaction: any Transaction
     ) throws {
-        try transaction.execute(sql: "DELETE FROM ps_crud WHERE id <= ?", parameters: [lastId])
+        let removed = try transaction.execute(
+            sql: "DELETE FROM ps_crud WHERE id <= ?", parameters: [lastId])
+        // Completed before, or cleared: what waits for a checkpoint now, if anything, are other writes, maybe of the next
+        // user, to whom a checkpoint of these would never be shown.
+        guard removed > 0 else { return }
         let isEmpty =
             try transaction.getOptional(sql: "SELECT 1 FROM ps_crud LIMIT 1", parameters: []) { _ in true }
             == nil

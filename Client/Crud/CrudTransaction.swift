@@ -11,6 +11,8 @@ public struct CrudTransaction: Sendable {
 
     /// Removes this transaction and all earlier ones from the queue; call it once the backend has them.
     ///
+    /// Nothing happens if they are gone already: completed before, or cleared.
+    ///
     /// - Parameter writeCheckpoint: the checkpoint that the backend made for this write, if it makes its own.
     /// - Throws: `PowerSyncError`.
     public func complete(writeCheckpoint: String?) async throws {
@@ -24,6 +26,8 @@ public struct CrudTransaction: Sendable {
     }
 
     /// Removes this transaction and all earlier ones from the queue; call it once the backend has them.
+    ///
+    /// Nothing happens if they are gone already: completed before, or cleared.
     ///
     /// - Throws: `PowerSyncError`.
     public func complete() async throws {

@@ -112,6 +112,7 @@ extension LocalDatabase {
 
     /// Stores a subscription and keeps it alive; returns the number of the handle to release it with.
     func subscribe(_ key: StreamKey, wish: StreamRegistry.Wish) async throws -> Int {
+        try key.check()
         // Closing waits for it, and gives all handles up.
         try await use { pool in
             // Before it is stored: one that nobody holds and that has no time to live would go at once.

@@ -11,6 +11,17 @@ extension StreamKey {
     init(name: String, params: JsonParam?) {
         self.init(name: name, parameters: params?.json.text)
     }
+
+    /// Refuses parameters that could not be read again: from the table of subscriptions, or from a request.
+    func check() throws(PowerSyncError) {
+        guard let parameters else { return }
+        do {
+            _ = try JSON.parse(parameters, limits: Self.limits)
+        } catch {
+            throw PowerSyncError(
+                .invalidArgument, "The parameters of the stream cannot be sent", detail: error.message)
+        }
+    }
 }
 
 /// A stream of a database, to subscribe to.

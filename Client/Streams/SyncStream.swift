@@ -21,7 +21,8 @@ public protocol SyncStream: SyncStreamDescription {
     ///     0.9 is 0, with which it is wanted no longer than the last handle is there. Nil means 24 hours.
     ///   - priority: overrides the stream's own priority; the most urgent of all subscribers counts.
     /// - Returns: the handle.
-    /// - Throws: `PowerSyncError`.
+    /// - Throws: `PowerSyncError`, with the code `invalidArgument` for parameters in which lists and objects are nested more
+    ///   than 124 deep.
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription
 
     /// Ends all subscriptions of this stream at once; their handles have no effect any more.

@@ -62,6 +62,13 @@ package enum SyncTask: Sendable {
 
 /// A checkpoint that the client follows.
 package struct TrackedCheckpoint: Sendable, Hashable {
+    /// How many buckets, and how many streams, it may have.
+    ///
+    /// They are held as long as the stream is open, and each diff may add to them. A service gives a client 1,000 buckets
+    /// unless it is told otherwise, and 10,000 are as many as anybody has asked for: a hundred times as much as the one, and
+    /// ten times as much as the other, take some tens of MB.
+    package static let limit = 100_000
+
     /// The operation up to which the service knows everything.
     package var lastOpID: OperationID
     /// The newest write checkpoint of this client that it includes.
@@ -85,6 +92,14 @@ package struct TrackedCheckpoint: Sendable, Hashable {
         writeCheckpoint = diff.writeCheckpoint
         for name in diff.removedBuckets { buckets[ExactText(name)] = nil }
         for bucket in diff.updatedBuckets { buckets[ExactText(bucket.bucket)] = bucket }
+    }
+
+    /// Refuses more buckets or streams than a client holds.
+    func check() throws(SyncError) {
+        guard buckets.count <= Self.limit, streams.count <= Self.limit else {
+            throw SyncError(
+                .protocolViolation, "A checkpoint has more than \(Self.limit) buckets or streams")
+        }
     }
 
     /// The buckets that count for a partial checkpoint of that priority; all of them for nil.

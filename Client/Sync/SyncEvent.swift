@@ -88,6 +88,9 @@ package struct StreamKey: Sendable, Hashable {
         self.parameters = parameters
     }
 
+    /// What is refused as parameters: they lie four deep in a request, whose readers take no more than their limit.
+    static let limits = JSONLimits(depth: JSONLimits.standard.depth - 4)
+
     /// What the column `local_params` holds.
     package var storedParameters: String { parameters ?? "null" }
 
@@ -143,18 +146,22 @@ package struct Preparation: Sendable {
     package var buckets: [BucketRequest]
     /// The explicit subscriptions, ascending by id.
     package var subscriptions: [RequestedSubscription]
+    /// The streams of subscriptions that are left out, because their parameters cannot be read.
+    package var unreadableStreams: [String]
     /// The id with which checkpoint requests of this stream begin.
     package var firstCheckpointRequest: Int64
 
     /// Makes a preparation of its fields.
     package init(
         status: SyncIterationStatus, clientID: String, buckets: [BucketRequest],
-        subscriptions: [RequestedSubscription], firstCheckpointRequest: Int64 = 1
+        subscriptions: [RequestedSubscription], unreadableStreams: [String] = [],
+        firstCheckpointRequest: Int64 = 1
     ) {
         self.status = status
         self.clientID = clientID
         self.buckets = buckets
         self.subscriptions = subscriptions
+        self.unreadableStreams = unreadableStreams
         self.firstCheckpointRequest = firstCheckpointRequest
     }
 }

@@ -20,7 +20,12 @@ extension SyncReducer {
             case .requests:
                 CheckpointRequestBody(clientID: preparation.clientID, id: preparation.firstCheckpointRequest)
             }
-        return tell(&state) + [.open(request, checkpointRequest: checkpoint)]
+        let warnings = preparation.unreadableStreams.map { name in
+            SyncEffect.log(
+                .warning,
+                "A subscription to stream \(name) is not requested, because its parameters cannot be read")
+        }
+        return warnings + tell(&state) + [.open(request, checkpointRequest: checkpoint)]
     }
 
     /// client-core 6.10 and 7.3: progress by priority and by stream.

@@ -62,7 +62,7 @@ package enum SyncReducer {
         _ state: inout SyncState, _ line: SyncLine, size: Int
     ) throws(SyncError) -> [SyncEffect] {
         switch line {
-        case .checkpoint(let line): return follow(&state, checkpoint: line)
+        case .checkpoint(let line): return try follow(&state, checkpoint: line)
         case .checkpointDiff(let diff): return try follow(&state, diff: diff)
         case .data(let line): return save(&state, [try StorableLine(line, size: size)])
         case .checkpointComplete:
@@ -111,8 +111,11 @@ package enum SyncReducer {
     }
 
     /// client-core 6.5: a new full checkpoint replaces everything that was known.
-    private static func follow(_ state: inout SyncState, checkpoint line: Checkpoint) -> [SyncEffect] {
+    private static func follow(
+        _ state: inout SyncState, checkpoint line: Checkpoint
+    ) throws(SyncError) -> [SyncEffect] {
         let checkpoint = TrackedCheckpoint(line)
+        try checkpoint.check()
         let known: [String]
         switch state.phase {
         case .idle: known = []
@@ -131,6 +134,7 @@ package enum SyncReducer {
             throw SyncError(.protocolViolation, "Received checkpoint_diff without previous checkpoint")
         }
         checkpoint.apply(diff)
+        try checkpoint.check()
         state.phase = .tracking(checkpoint)
         return [.perform(.track(checkpoint, dropping: diff.removedBuckets))]
     }

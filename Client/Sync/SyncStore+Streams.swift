@@ -78,24 +78,39 @@ extension SyncStore {
     ///
     /// A row that was unsubscribed keeps its time of expiry, which then means nothing: it stays as long as the
     /// service lists the stream.
-    func requestedSubscriptions(keeping active: [StreamKey]) throws -> [RequestedSubscription] {
+    ///
+    /// - Returns: what to ask for; and the streams of rows whose parameters cannot be read, which other SDKs may have stored:
+    ///   without these the others go on.
+    /// - Throws: `SQLiteError`.
+    func requestedSubscriptions(
+        keeping active: [StreamKey]
+    ) throws -> (subscriptions: [RequestedSubscription], unreadable: [String]) {
         try connection.run(
             """
             DELETE FROM ps_stream_subscriptions
             WHERE CASE WHEN ttl IS NULL THEN active = 0 ELSE expires_at < ?1 END
             """, [.integer(now)])
-        return try connection.query(
+        var subscriptions: [RequestedSubscription] = []
+        var unreadable: [String] = []
+        try connection.forEach(
             """
             SELECT id, stream_name, local_params, local_priority FROM ps_stream_subscriptions
             WHERE ttl IS NOT NULL ORDER BY id
             """
         ) { row in
             let parameters = row.string(2)
-            return RequestedSubscription(
-                id: row.int64(0), name: row.string(1), parameters: parameters,
-                json: parameters == "null" ? nil : try JSON.parse(parameters),
-                priority: row.integer(3).map { Int($0) })
+            let json: JSON?
+            do {
+                json = parameters == "null" ? nil : try JSON.parse(parameters, limits: StreamKey.limits)
+            } catch {
+                return unreadable.append(row.string(1))
+            }
+            subscriptions.append(
+                RequestedSubscription(
+                    id: row.int64(0), name: row.string(1), parameters: parameters, json: json,
+                    priority: row.integer(3).map { Int($0) }))
         }
+        return (subscriptions, unreadable)
     }
 
     /// Returns what is subscribed to and with which priority, without the times, which each renewal changes.

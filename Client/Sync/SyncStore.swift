@@ -39,7 +39,8 @@ package struct SyncStore {
             try prolong(active)
             return nil
         case .rebuildSubscriptions(let active):
-            return .subscriptionsRebuilt(try requestedSubscriptions(keeping: active), active: active)
+            return .subscriptionsRebuilt(
+                try requestedSubscriptions(keeping: active).subscriptions, active: active)
         case .readTarget: return .target(try target())
         }
     }
@@ -49,9 +50,10 @@ package struct SyncStore {
         let status = try offlineStatus()
         let buckets = try bucketRequests()
         try prolong(activeStreams)
+        let requested = try requestedSubscriptions(keeping: activeStreams)
         return Preparation(
             status: status, clientID: try CoreExtension.of(connection).clientID(), buckets: buckets,
-            subscriptions: try requestedSubscriptions(keeping: activeStreams),
+            subscriptions: requested.subscriptions, unreadableStreams: requested.unreadable,
             firstCheckpointRequest: try firstCheckpointRequest())
     }
 

@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncSystem
 
 /// Keeps the credentials of one connection, and asks the app for new ones one call at a time (client-api 3.7).
@@ -42,6 +43,21 @@ actor CredentialsCache {
     /// Drops credentials that must not be used again; newer ones stay.
     func invalidate(_ credentials: SyncCredentials? = nil) {
         if credentials == nil || credentials == cached { cached = nil }
+    }
+
+    /// Does something with the credentials, and drops them if they are what fails.
+    ///
+    /// - Parameter body: gets the credentials.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws; as `credentials()`.
+    nonisolated func using<T>(_ body: (SyncCredentials) async throws -> T) async throws -> T {
+        let current = try await credentials()
+        do {
+            return try await body(current)
+        } catch {
+            if error.isOfCredentials { await invalidate(current) }
+            throw error
+        }
     }
 
     private func fetched() async throws -> SyncCredentials {
@@ -93,6 +109,18 @@ actor CredentialsCache {
         if let current, current.waiters.isEmpty {
             current.task.cancel()
             self.current = nil
+        }
+    }
+}
+
+extension Error {
+    /// Whether the same credentials would fail again: the service refuses the token, or no request can be made of the
+    /// address or the token.
+    fileprivate var isOfCredentials: Bool {
+        switch self {
+        case let error as SyncError: error.status == 401
+        case let error as HTTPClientError: error.code == .badURL || error.code == .badRequest
+        default: false
         }
     }
 }

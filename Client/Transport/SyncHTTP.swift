@@ -117,6 +117,10 @@ struct SyncHTTP: Sendable {
         guard let id = value?.stringValue.flatMap({ Int64($0) }) ?? value?.int64Value else {
             throw SyncError(.unexpectedResponse, "\(failure): the answer lacks data.\(field)")
         }
+        // The service counts from 1; 0 would take the target away.
+        guard id > 0 else {
+            throw SyncError(.unexpectedResponse, "\(failure): data.\(field) of the answer is \(id)")
+        }
         return id
     }
 }

@@ -121,10 +121,10 @@ struct Uploader: Sendable {
     }
 
     private func writeCheckpoint(_ clientID: String) async throws -> Int64 {
-        let credentials = try await credentials.credentials()
-        let response = try await transport.send(http.writeCheckpoint(clientID: clientID, with: credentials))
-        if response.status == 401 { await self.credentials.invalidate(credentials) }
-        return try SyncHTTP.writeCheckpoint(from: response)
+        try await credentials.using { credentials in
+            let request = http.writeCheckpoint(clientID: clientID, with: credentials)
+            return try SyncHTTP.writeCheckpoint(from: try await transport.send(request))
+        }
     }
 
     private var isAllowed: Bool { options.uploadsWhileDisconnected || status.current.connected }

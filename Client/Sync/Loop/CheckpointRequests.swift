@@ -51,7 +51,8 @@ struct CheckpointRequests: Sendable {
     func run(from first: CheckpointRequestBody) async throws {
         let answer: Int64
         do {
-            answer = try await send(first)
+            // What is stored may begin anew, and then be lower.
+            answer = try await send(first, expecting: 1)
         } catch {
             if Self.isUnsupported(error) { progress.seed(.refused) }
             throw error
@@ -70,7 +71,8 @@ struct CheckpointRequests: Sendable {
             try await environment.sleep(options.checkpointRequestPatience)
             guard try await unapplied() == waiting else { continue }
             do {
-                _ = try await send(CheckpointRequestBody(clientID: first.clientID, id: waiting))
+                let request = CheckpointRequestBody(clientID: first.clientID, id: waiting)
+                _ = try await send(request, expecting: waiting)
             } catch {
                 try Task.checkCancellation()
                 log(.warning, "Repeating a checkpoint request has failed: \(error)")
@@ -94,7 +96,7 @@ struct CheckpointRequests: Sendable {
             return nil
         }
         let id = try await database.write { try $0.nextCheckpointRequest() }
-        let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id))
+        let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id), expecting: id)
         try await takeIn(answer, to: id)
         return answer
     }
@@ -139,7 +141,7 @@ struct CheckpointRequests: Sendable {
             do {
                 let request = try await lasting { try await allocate(id) }
                 id = request.id
-                let answer = try await send(request)
+                let answer = try await send(request, expecting: request.id)
                 try await lasting { try await takeIn(answer, to: request.id) }
                 return answer
             } catch {
@@ -200,7 +202,24 @@ struct CheckpointRequests: Sendable {
         }
     }
 
-    private func send(_ request: CheckpointRequestBody) async throws -> Int64 {
+    /// Sends a request.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - least: the least answer that makes sense.
+    /// - Returns: the greatest id that is stored for this client.
+    /// - Throws: what fails on the way; `SyncError`, or `CheckpointRequestError` for a custom connector, for another answer;
+    ///   `CancellationError`.
+    private func send(_ request: CheckpointRequestBody, expecting least: Int64) async throws -> Int64 {
+        let answer = try await post(request)
+        guard answer < least else { return answer }
+        // With a checkpoint of before the request, whatever was uploaded for it would count as seen.
+        let message = "The checkpoint request \(request.id) was answered \(answer)"
+        if custom == nil { throw SyncError(.unexpectedResponse, message) }
+        throw CheckpointRequestError.operationFailed(message: message)
+    }
+
+    private func post(_ request: CheckpointRequestBody) async throws -> Int64 {
         if let custom {
             do {
                 return try await custom(request.id, request.clientID)
@@ -211,10 +230,10 @@ struct CheckpointRequests: Sendable {
                     message: "Custom checkpoint request failed.", underlyingError: error)
             }
         }
-        let credentials = try await credentials.credentials()
-        let response = try await transport.send(http.checkpointRequest(request, with: credentials))
-        if response.status == 401 { await self.credentials.invalidate(credentials) }
-        return try SyncHTTP.checkpointRequest(from: response)
+        return try await credentials.using { credentials in
+            let request = http.checkpointRequest(request, with: credentials)
+            return try SyncHTTP.checkpointRequest(from: try await transport.send(request))
+        }
     }
 
     // MARK: Errors

@@ -166,16 +166,16 @@ extension SyncCoordinator {
     /// Opens the stream and hands over what it brings.
     private nonisolated func read(_ body: SyncStreamRequest, into inlet: SyncMailbox.Inlet) async {
         do {
-            let credentials = try await credentials.credentials()
-            let request = http.stream(body, with: credentials)
-            let response = try await transport.open(request)
-            defer { response.cancel() }
-            if response.status == 401 { await self.credentials.invalidate(credentials) }
-            let format = try SyncHTTP.format(
-                status: response.status, headers: response.headers, of: request)
-            try await inlet.put(.opened(format))
-            while let chunk = try await response.next() { try await inlet.put(.chunk(chunk)) }
-            try await inlet.put(.ended)
+            try await credentials.using { credentials in
+                let request = http.stream(body, with: credentials)
+                let response = try await transport.open(request)
+                defer { response.cancel() }
+                let format = try SyncHTTP.format(
+                    status: response.status, headers: response.headers, of: request)
+                try await inlet.put(.opened(format))
+                while let chunk = try await response.next() { try await inlet.put(.chunk(chunk)) }
+                try await inlet.put(.ended)
+            }
         } catch {
             if Task.isCancelled { return }
             // Cancellation while it waits to be handled: the iteration is over then.

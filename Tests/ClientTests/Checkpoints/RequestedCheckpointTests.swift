@@ -411,7 +411,7 @@ struct RequestedCheckpointTests {
     }
 
     @Test func aWaitingRequestEndsWithTheConnection() async throws {
-        let bench = try Bench(.checkpointRequest(1), statuses: [503])
+        let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2), statuses: [503])
         try await bench.connect()
         try await wait(for: "the pause") { bench.clock.waiting.contains(.seconds(5)) }
         let gate = Gate()

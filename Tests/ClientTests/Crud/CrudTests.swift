@@ -148,6 +148,18 @@ struct CrudTests {
         #expect(try await test.target() == 124)
     }
 
+    @Test func completingAgainChangesNothing() async throws {
+        let test = try TestDatabase()
+        for _ in 0..<2 { try await insert(1, into: test) }
+        let first = try #require(try await test.database.getNextCrudTransaction())
+        let both = try #require(try await test.database.getCrudBatch())
+        try await both.complete(writeCheckpoint: "123")
+        try await both.complete(writeCheckpoint: "5")
+        try await first.complete(writeCheckpoint: "6")
+        try await first.complete()
+        #expect(try await test.target() == 123)
+    }
+
     @Test func writeCheckpointThatIsNoNumberIsRefusedAndNothingIsRemoved() async throws {
         let test = try TestDatabase()
         try await insert(1, into: test)

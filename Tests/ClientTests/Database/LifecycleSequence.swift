@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @testable import PowerSync
@@ -310,6 +311,8 @@ private struct SequenceTransport: SyncTransport {
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
         _ = sequence.answer()
-        return request.url.hasSuffix("/sync/checkpoint-request") ? .checkpointRequest(1) : .writeCheckpoint(1)
+        guard request.url.hasSuffix("/sync/checkpoint-request") else { return .writeCheckpoint(1) }
+        let id = try JSON.parse(request.body ?? [])["checkpoint_request_id"]?.stringValue.flatMap { Int($0) }
+        return .checkpointRequest(id ?? 0)
     }
 }

@@ -115,6 +115,53 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
+    private func nested(_ depth: Int) -> JsonParam {
+        var value = JsonValue.array([])
+        for _ in 1..<depth { value = .array([value]) }
+        return ["deep": value]
+    }
+
+    @Test func parametersThatCouldNotBeReadAgainAreRefused() async throws {
+        let bench = try ConnectedBench()
+        for depth in [124, 200] {
+            let stream = bench.database.syncStream(name: "a", params: nested(depth))
+            let error = await #expect(throws: PowerSyncError.self) { try await stream.subscribe() }
+            #expect(error?.code == .invalidArgument)
+        }
+        #expect(bench.database.group.streams.active.isEmpty)
+        // The parameters are an object around it, and the request is read with the limit of 128.
+        let stream = bench.database.syncStream(name: "a", params: nested(123))
+        let handle = try await stream.subscribe()
+        #expect(bench.status.syncStreams?.count == 1)
+        try await bench.connect()
+        _ = try await bench.stream()
+        #expect(try requested(bench, 0).map { $0["parameters"]?.text } == [nested(123).json.text])
+        try await handle.unsubscribe()
+        try await bench.database.close()
+    }
+
+    @Test func aSubscriptionThatCannotBeReadIsLeftOut() async throws {
+        let bench = try ConnectedBench()
+        let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
+        try await bench.database.execute(
+            sql: """
+                INSERT INTO ps_stream_subscriptions(stream_name, local_params, ttl, expires_at)
+                VALUES ('deep', ?, 86400, 9000000000000000)
+                """, parameters: [deep])
+        let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+        try await bench.connect()
+        let stream = try await bench.stream()
+        #expect(try requested(bench, 0).map { $0["stream"]?.stringValue } == ["a"])
+        #expect(bench.log.warnings(containing: "A subscription to stream deep is not requested") == 1)
+        // A keepalive compares what is wanted with what was requested.
+        stream.send(SyncLines.tokenExpires(in: 100))
+        stream.send(SyncLines.checkpoint(0, [.init("b", count: 0, subscriptions: #"[{"sub":0}]"#)]))
+        stream.send(SyncLines.complete(0))
+        try await handle.waitForFirstSync()
+        #expect(bench.transport.streams.count == 1)
+        try await bench.database.close()
+    }
+
     /// A service compares bytes, and so does the table of subscriptions.
     @Test func parametersThatAreOnlySpelledAlikeAreTwoSubscriptions() async throws {
         let bench = try ConnectedBench()

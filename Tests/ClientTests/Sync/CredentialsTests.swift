@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -171,6 +172,83 @@ struct CredentialsTests {
             try await wait(for: "the connection") { await rig.status.connected }
             #expect(rig.snapshots[failed].connecting)
         }
+    }
+
+    static let unsendable = [
+        SyncCredentials(endpoint: "", token: "t"),
+        SyncCredentials(endpoint: "ftp://service.test", token: "t"),
+        SyncCredentials(endpoint: "https://service.test", token: "two\nlines"),
+    ]
+
+    @Test(arguments: unsendable)
+    func credentialsThatCannotBeSentAreNotUsedAgain(_ bad: SyncCredentials) async throws {
+        let rig = try await SyncRig(
+            fetch: {
+                $0 == 1 ? bad : SyncCredentials(endpoint: "https://service.test", token: "token-\($0)")
+            }, reaching: { try ParticularTransport($0) })
+        try await SyncRig.run(rig) { rig in
+            try await wait(for: "the pause") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(await rig.status.downloadError is HTTPClientError)
+            rig.clock.advance(by: .seconds(5))
+            _ = try await rig.stream(0)
+            #expect(rig.fetches == 2)
+            #expect(rig.transport.requests[0].headers[0].value == "Token token-2")
+        }
+    }
+
+    @Test(arguments: unsendable, [SyncStart.CheckpointMode.legacy, .requests])
+    func anUploadDoesNotUseThemAgainEither(
+        _ bad: SyncCredentials, _ mode: SyncStart.CheckpointMode
+    ) async throws {
+        let answers: [SyncHTTPResponse] =
+            switch mode {
+            case .legacy: [.status(401), .writeCheckpoint(4)]
+            case .requests: [.checkpointRequest(1), .status(401), .checkpointRequest(4)]
+            }
+        let rig = try await SyncRig(
+            transport: ScriptedTransport(answers: answers), options: { $0.start.checkpointMode = mode },
+            fetch: {
+                $0 == 2 ? bad : SyncCredentials(endpoint: "https://service.test", token: "token-\($0)")
+            }, reaching: { try ParticularTransport($0) })
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            try await wait(for: "the refusal") { (await rig.status.uploadError as? SyncError)?.status == 401 }
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the failure") { await rig.status.uploadError is HTTPClientError }
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the write checkpoint") {
+                try await rig.database.write { try $0.target() } == 4
+            }
+            #expect(rig.fetches == 3)
+        }
+    }
+}
+
+/// A way to the service that leaves to libcurl what goes elsewhere, or has a header field of two lines.
+private struct ParticularTransport: SyncTransport {
+    private let scripted: ScriptedTransport
+    private let curl: HTTPClientTransport
+
+    init(_ scripted: ScriptedTransport) throws {
+        self.scripted = scripted
+        curl = try HTTPClientTransport()
+    }
+
+    private func way(of request: SyncHTTPRequest) -> any SyncTransport {
+        let isInOrder =
+            request.url.hasPrefix("https://service.test/")
+            && !request.headers.contains { $0.value.contains("\n") }
+        return isInOrder ? scripted : curl
+    }
+
+    func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream {
+        try await way(of: request).open(request)
+    }
+
+    func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
+        try await way(of: request).send(request)
     }
 }
 

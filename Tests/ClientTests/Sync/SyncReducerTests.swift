@@ -80,6 +80,51 @@ import Testing
         #expect(checkpoint.buckets.keys.map(\.text) == ["b"])
     }
 
+    @Test func noMoreBucketsAreTrackedThanThereMayBe() throws {
+        func buckets(_ numbers: Range<Int>) -> [BucketChecksum] {
+            numbers.map { BucketChecksum(bucket: "b\($0)", checksum: .zero) }
+        }
+        func line(_ line: SyncLine) -> SyncEvent { .line(line, size: 0) }
+        func lastOperation(_ state: SyncState) -> OperationID? {
+            if case .tracking(let checkpoint) = state.phase { checkpoint.lastOpID } else { nil }
+        }
+        let limit = TrackedCheckpoint.limit
+        var state = try Self.state(.tracking)
+        let tooMany = [
+            Checkpoint(lastOpID: 2, buckets: buckets(0..<limit + 1)),
+            Checkpoint(
+                lastOpID: 2, buckets: [],
+                streams: (0...limit).map { StreamDescription(name: "s\($0)", isDefault: false) }),
+        ]
+        for checkpoint in tooMany {
+            var next = state
+            let error = #expect(throws: SyncError.self) {
+                try SyncReducer.reduce(&next, line(.checkpoint(checkpoint)))
+            }
+            #expect(error?.code == .protocolViolation)
+            #expect(lastOperation(next) == 1)
+        }
+        _ = try SyncReducer.reduce(
+            &state, line(.checkpoint(Checkpoint(lastOpID: 3, buckets: buckets(0..<limit)))))
+        // One for another is no more of them.
+        _ = try SyncReducer.reduce(
+            &state,
+            line(
+                .checkpointDiff(
+                    CheckpointDiff(
+                        lastOpID: 4, updatedBuckets: buckets(limit..<limit + 1), removedBuckets: ["b0"]))))
+        var next = state
+        let error = #expect(throws: SyncError.self) {
+            try SyncReducer.reduce(
+                &next,
+                line(
+                    .checkpointDiff(
+                        CheckpointDiff(lastOpID: 5, updatedBuckets: buckets(0..<1), removedBuckets: []))))
+        }
+        #expect(error?.code == .protocolViolation)
+        #expect(lastOperation(next) == 4)
+    }
+
     @Test func bucketsOfTheRequestThatACheckpointDoesNotNameAreDropped() throws {
         var state = try Self.state(.before)
         let effects = try SyncReducer.reduce(&state, Self.line(SyncLines.checkpoint(1, [.init("a")])))

@@ -173,6 +173,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1] as [Int64])
+    func anAnswerOfAConnectorThatIsBelowTheIdIsNone(_ answer: Int64) async throws {
+        let rig = try await SyncRig(
+            options: { $0.start.checkpointMode = .requests },
+            postCheckpointRequest: { id, _ in id == 1 ? 1 : answer })
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            _ = try await sync(rig)
+            try await wait(for: "the error to show") {
+                await rig.status.uploadError is CheckpointRequestError
+            }
+            #expect(try await target(rig) == .max)
+        }
+    }
+
+    @Test(arguments: [0, 1]) func anAnswerOfTheServiceThatIsBelowTheIdIsNone(_ answer: Int) async throws {
+        let rig = try await rig(.checkpointRequest(1), .checkpointRequest(answer), .checkpointRequest(3))
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            _ = try await sync(rig)
+            try await wait(for: "the error to show") {
+                (await rig.status.uploadError as? SyncError)?.code == .unexpectedResponse
+            }
+            #expect(try await target(rig) == .max)
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the target to be known") { try await target(rig) == 3 }
+            #expect(try ids(rig) == ["1", "2", "3"])
+        }
+    }
+
     @Test func withoutAStreamNoIdIsAllocated() async throws {
         let rig = try await SyncRig(
             transport: ScriptedTransport(answers: [.status(503)]),
@@ -193,7 +224,7 @@ import Testing
     func aWriteDuringAPauseReconnects() async throws {
         let rig = try await SyncRig(
             transport: ScriptedTransport(answers: [
-                .checkpointRequest(1), .status(503), .checkpointRequest(1),
+                .checkpointRequest(1), .status(503), .checkpointRequest(1), .checkpointRequest(2),
             ]),
             options: {
                 $0.start.checkpointMode = .requests

@@ -96,6 +96,25 @@ struct UploadLoopTests {
             send: { try await backend.send($0) })
     }
 
+    // MARK: Another user
+
+    @Test func whatIsCompletedBehindAClearingHoldsUpNobody() async throws {
+        let bench = try ConnectedBench()
+        try await write(bench, ["mine"])
+        let transaction = try #require(try await bench.database.getNextCrudTransaction())
+        try await bench.database.disconnectAndClear()
+        try await transaction.complete(writeCheckpoint: "123")
+        #expect(try await target(bench) == nil)
+        try await bench.connect()
+        try await bench.stream().send(
+            SyncLines.checkpoint(1, [.init("b", checksum: 5)]),
+            SyncLines.data(
+                "b", SyncLines.put(1, "u", checksum: 5, type: "users", data: #"{"name":"synced"}"#)),
+            SyncLines.complete(1))
+        try await wait(for: "what the next user is sent") { try await bench.users() == ["synced"] }
+        try await bench.database.close()
+    }
+
     // MARK: Each failure once
 
     /// What goes wrong with the uploads, one after the other.

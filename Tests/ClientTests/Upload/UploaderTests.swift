@@ -140,6 +140,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, -1]) func anAnswerThatIsNoWriteCheckpointIsAnError(_ answer: Int) async throws {
+        let transport = Self.transport(.writeCheckpoint(answer), .writeCheckpoint(3))
+        let rig = try await SyncRig(transport: transport)
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            _ = try await connect(rig)
+            try await wait(for: "the error to show") {
+                (await rig.status.uploadError as? SyncError)?.code == .unexpectedResponse
+            }
+            #expect(try await target(rig) == .max)
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the target to be known") { try await target(rig) == 3 }
+        }
+    }
+
     @Test func aFailedWriteCheckpointIsRepeatedWithoutUploadingAgain() async throws {
         let transport = Self.transport(.status(500), .status(401), .writeCheckpoint(3))
         let rig = try await SyncRig(transport: transport)

@@ -29,7 +29,8 @@ final class SyncRig: Sendable {
 
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
     // and uploading empties the queue. `report` gets each status at the moment it is delivered. `batchPause` waits for
-    // the moment after which a stream counts as quiet. `checkpointer` copies the log of a file.
+    // the moment after which a stream counts as quiet. `checkpointer` copies the log of a file. `reaching` makes the way
+    // to the service. `postCheckpointRequest` takes the place of the service for these.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
@@ -37,9 +38,11 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
+        postCheckpointRequest: SyncBackend.CheckpointRequestPost? = nil,
         path: String = ":memory:", readers: Int = 0,
         checkpointer: WALCheckpointer = WALCheckpointer(onFailure: { _ in }),
         batchPause: (@Sendable () async throws -> Void)? = nil,
+        reaching: (ScriptedTransport) throws -> any SyncTransport = { $0 },
         report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
@@ -77,7 +80,7 @@ final class SyncRig: Sendable {
                 }
                 if let upload { return try await upload(number, pool) }
                 try await pool.write { try $0.run("DELETE FROM ps_crud") }
-            })
+            }, postCheckpointRequest: postCheckpointRequest)
         let stored = try await database.write { try $0.offlineStatus() }
         let status = SharedStatus(SyncStatusSnapshot(iteration: stored))
         status.observe(includingCurrent: false) { snapshot in
@@ -86,7 +89,7 @@ final class SyncRig: Sendable {
             report(snapshot)
         }
         coordinator = SyncCoordinator(
-            database: database, backend: backend, transport: transport, options: options,
+            database: database, backend: backend, transport: try reaching(transport), options: options,
             status: SyncStatusHub(of: status),
             activeStreams: { shared.state.withLock { $0.active } }, environment: environment
         ) { severity, message in
