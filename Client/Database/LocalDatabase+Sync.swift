@@ -114,7 +114,7 @@ extension LocalDatabase {
     func subscribe(_ key: StreamKey, wish: StreamRegistry.Wish) async throws -> Int {
         try key.check()
         // Closing waits for it, and gives all handles up.
-        try await use { pool in
+        return try await use { pool in
             // Before it is stored: one that nobody holds and that has no time to live would go at once.
             let handle = group.streams.retain(key, wish: wish, of: number)
             do {

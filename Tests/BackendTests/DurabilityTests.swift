@@ -40,14 +40,20 @@ struct DurabilityTests {
                     $$ BEGIN INSERT INTO settings(setting) VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
                 CREATE TRIGGER notes AFTER INSERT ON lists FOR EACH ROW EXECUTE FUNCTION note_setting();
                 """
+        let empty = #"{"tx_id":7,"crud":[]}"#
         try await TestBackend.with(schema: schema) { backend in
-            #expect(try await backend.upload(body(put(1), put(2), put(3))).results.count == 3)
-            #expect(try await settings(backend) == ["off", "off", "on"])
-            #expect(try await backend.upload(body(put(4))).results == ["success"])
-            #expect(try await settings(backend) == ["on"])
-            let empty = #"{"tx_id":7,"crud":[]}"#
-            #expect(try await backend.upload(body(put(5), put(6), empty)).results.count == 3)
-            #expect(try await settings(backend) == ["off", "on"])
+            let three = try await backend.upload(body(put(1), put(2), put(3)))
+            #expect(three.results == ["success", "success", "success"])
+            let ofThree = try await settings(backend)
+            #expect(ofThree == ["off", "off", "on"])
+            let one = try await backend.upload(body(put(4)))
+            #expect(one.results == ["success"])
+            let ofOne = try await settings(backend)
+            #expect(ofOne == ["on"])
+            let before = try await backend.upload(body(put(5), put(6), empty))
+            #expect(before.results == ["success", "success", "success"])
+            let ofBoth = try await settings(backend)
+            #expect(ofBoth == ["off", "on"])
         }
     }
 
