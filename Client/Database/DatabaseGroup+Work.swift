@@ -96,7 +96,7 @@ extension DatabaseGroup {
         let pool = BorrowedPool(appPool, sleep: environment.sleep)
         pool.follow { [weak self, weak pool] tables in
             guard let self, let pool else { return }
-            self.tell(tables)
+            self.changed(tables)
             if tables.contains(TableChanges.external) { await self.readAgain(pool, environment, logger) }
         }
         try await pool.all { _, _ in }
@@ -110,9 +110,18 @@ extension DatabaseGroup {
         let database = SyncDatabase(pool: pool, environment: environment)
         await reading(logger) {
             let subscriptions = try await database.read { try $0.subscriptionList() }
-            if pool.notes(subscriptions: subscriptions) { _ = subscriptionsChanged() }
+            if pool.notes(subscriptions: subscriptions) { await subscriptionsChangedElsewhere(pool) }
             try await showStored(database)
         }
+    }
+
+    /// Takes in that another process may have stored subscriptions, or ended some that are held here.
+    private func subscriptionsChangedElsewhere(_ pool: any ConnectionPool) async {
+        let database = loop.withLock { $0.reducer.isSyncing ? $0.connected?.request.database : nil }
+        guard let database else { return }
+        // Before syncing looks: a stream without them would be opened, and then another one with them.
+        await database.renewSubscriptions(pool, leasing: false)
+        _ = subscriptionsChanged()
     }
 
     /// What tells of other processes' commits, as long as the connections are open.
@@ -125,6 +134,7 @@ extension DatabaseGroup {
             changed: { [weak self, weak pool] in
                 self?.changed([TableChanges.external])
                 guard let self, let pool else { return }
+                await self.subscriptionsChangedElsewhere(pool)
                 await self.reading(logger) {
                     try await self.showStored(SyncDatabase(pool: pool, environment: environment))
                 }
