@@ -60,6 +60,7 @@ extension LocalDatabase {
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
         let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
+        let status = group.status
         let clear: @Sendable (any ConnectionPool) async throws -> Void = { pool in
             try await pool.write { connection in
                 try connection.transaction {
@@ -67,15 +68,10 @@ extension LocalDatabase {
                     try CoreMigrations.markKeys(connection)
                     try ClearMark.leave(connection)
                 }
+                // Nothing is there now, and here nobody can have stored anything since.
+                status.reset()
             }
-            self.group.status.progress.forgetRequests()
-            do {
-                try await self.refreshStatus(pool, resetting: true)
-            } catch {
-                // The data is gone: whoever asked for that must not think otherwise.
-                self.logger.warning(
-                    "Could not read the status after clearing: \(error)", tag: LogTag.database)
-            }
+            status.progress.forgetRequests()
         }
         try await group.submit(.clear, of: self, .change(clear))
     }
@@ -90,16 +86,12 @@ extension LocalDatabase {
 
     /// Shows what the database says of earlier syncing, unless a stream shows more.
     ///
-    /// - Parameters:
-    ///   - pool: the connections.
-    ///   - resetting: whether everything else is forgotten, errors too.
+    /// - Parameter pool: the connections.
     /// - Throws: `PowerSyncError`.
-    func refreshStatus(_ pool: any ConnectionPool, resetting: Bool) async throws {
+    func refreshStatus(_ pool: any ConnectionPool) async throws {
         let database = SyncDatabase(pool: pool, environment: environment)
         try await wrapping {
-            try await group.status.refresh(resetting: resetting) {
-                try await database.read { try $0.offlineStatus() }
-            }
+            try await group.status.refresh { try await database.read { try $0.offlineStatus() } }
         }
     }
 }
@@ -147,7 +139,7 @@ extension LocalDatabase {
     }
 
     private func subscriptionsChanged(_ pool: any ConnectionPool) async throws {
-        if !group.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
+        if !group.subscriptionsChanged() { try await refreshStatus(pool) }
     }
 
     /// Renews what handles of the app hold, again and again until it is cancelled, while another process syncs.
