@@ -192,7 +192,9 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     /// Removes the files of the database, once this process has closed them.
-    func removeFiles() throws { try DatabaseRemoval.removeFiles(at: location.get()) }
+    func removeFiles() throws {
+        try DatabaseRemoval.removeFiles(at: location.get(), initialStatements: initialStatements)
+    }
 
     // MARK: Queries
 

@@ -163,7 +163,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// - Parameter deleteDatabase: whether the files go.
     /// - Throws: `PowerSyncError`. `operationFailed` if another instance of this process uses the files, and nothing
-    ///   has changed then, or if another process has them open: this instance is closed, and the files stay.
+    ///   has changed then, or if another process has them open: this instance is closed, and the files stay. The same if
+    ///   that cannot be told, as when an initial statement fails.
     func close(deleteDatabase: Bool) async throws
 }
 
