@@ -85,6 +85,9 @@ extension DatabaseGroup {
         found.call.cancel()
     }
 
+    /// Whether something syncs here, and is to go on.
+    var isSyncing: Bool { loop.withLock { $0.reducer.isSyncing } }
+
     /// What syncs here; nil while nothing does.
     var coordinator: SyncCoordinator? {
         loop.withLock { $0.reducer.isSyncing ? $0.sync?.coordinator : nil }

@@ -106,10 +106,13 @@ extension DatabaseGroup {
             guard let sync = loop.withLock({ $0.sync }) else { return }
             showElsewhere(false)
             // No child, so that it can be cancelled on the spot: all that it has begun is, before the next effect.
-            let running = Task { await sync.coordinator.run() }
+            let running = Task { () -> SyncDatabase? in
+                await sync.coordinator.run()
+                return await sync.coordinator.isStale ? sync.coordinator.database : nil
+            }
             loop.withLock { $0.sync?.running = running }
             tasks.addTask {
-                await running.value
+                if let stale = await running.value { self.showLater(stale) }
                 self.forgetSync()
                 self.post(.syncEnded)
             }

@@ -23,7 +23,7 @@ extension DatabaseGroup {
             try await database.prepare(pool())
         case .claim(let ticket):
             // Read before: whoever clears behind it may have signed another user in.
-            let mark = try await pool().read { try ClearMark.read($0) }
+            let mark = try await clearMark()
             status.progress.takeIn(clearMark: mark)
             return .claimed(claim(ticket, mark))
         case .make(let ticket):
@@ -31,7 +31,7 @@ extension DatabaseGroup {
             guard let connected, case .connect(let make) = connected.request.work else {
                 preconditionFailure("what has claimed the right to sync is kept until it is released")
             }
-            if hasWaited, try await pool().read({ try ClearMark.read($0) }) != connected.clearMark {
+            if hasWaited, try await clearMark() != connected.clearMark {
                 throw ClearedElsewhere()
             }
             let coordinator = try await make(pool(), ticket)
@@ -62,6 +62,14 @@ extension DatabaseGroup {
     private func pool() throws -> any ConnectionPool {
         guard let pool = loop.withLock({ $0.connections?.pool }) else { throw PowerSyncError.closed }
         return pool
+    }
+
+    /// Reads which clearing was the last one: with the writer where the app has all that reads, since its reads may take
+    /// any time.
+    private func clearMark() async throws -> String? {
+        let pool = try pool()
+        if let mark = try await pool.readIfFree({ try ClearMark.read($0) }) { return mark }
+        return try await pool.write { try ClearMark.read($0) }
     }
 
     private func change(_ ticket: Int) async throws {
@@ -96,7 +104,7 @@ extension DatabaseGroup {
         let pool = BorrowedPool(appPool, sleep: environment.sleep)
         pool.follow { [weak self, weak pool] tables in
             guard let self, let pool else { return }
-            self.tell(tables)
+            self.changed(tables)
             if tables.contains(TableChanges.external) { await self.readAgain(pool, environment, logger) }
         }
         try await pool.all { _, _ in }
@@ -110,9 +118,18 @@ extension DatabaseGroup {
         let database = SyncDatabase(pool: pool, environment: environment)
         await reading(logger) {
             let subscriptions = try await database.read { try $0.subscriptionList() }
-            if pool.notes(subscriptions: subscriptions) { _ = subscriptionsChanged() }
+            if pool.notes(subscriptions: subscriptions) { await subscriptionsChangedElsewhere(pool) }
             try await showStored(database)
         }
+    }
+
+    /// Takes in that another process may have stored subscriptions, or ended some that are held here.
+    private func subscriptionsChangedElsewhere(_ pool: any ConnectionPool) async {
+        let database = loop.withLock { $0.reducer.isSyncing ? $0.connected?.request.database : nil }
+        guard let database else { return }
+        // Before syncing looks: a stream without them would be opened, and then another one with them.
+        await database.renewSubscriptions(pool, leasing: false)
+        _ = subscriptionsChanged()
     }
 
     /// What tells of other processes' commits, as long as the connections are open.
@@ -125,6 +142,7 @@ extension DatabaseGroup {
             changed: { [weak self, weak pool] in
                 self?.changed([TableChanges.external])
                 guard let self, let pool else { return }
+                await self.subscriptionsChangedElsewhere(pool)
                 await self.reading(logger) {
                     try await self.showStored(SyncDatabase(pool: pool, environment: environment))
                 }
@@ -133,19 +151,32 @@ extension DatabaseGroup {
             log: { severity, message in logger.log(severity, message, tag: LogTag.database) })
     }
 
+    /// Shows what is stored once something that reads is free: nobody waits for that.
+    func showLater(_ database: SyncDatabase) {
+        guard let logger = loop.withLock({ $0.connected?.request.database.logger }) else { return }
+        // No child of the loop, so that closing can cancel it and see its end.
+        let showing = Task { await self.reading(logger) { try await self.showStored(database) } }
+        let former = loop.withLock { loop in
+            defer { loop.showing = showing }
+            return loop.showing
+        }
+        // It would show nothing that this one does not.
+        former?.cancel()
+    }
+
     /// Shows what is stored, unless a stream shows more.
     private func showStored(_ database: SyncDatabase) async throws {
         try await status.refresh { try await database.read { try $0.offlineStatus() } }
     }
 
-    /// Reads what has been stored elsewhere; a failure is told to the log, since nobody waits for it.
+    /// Reads what is stored; a failure is told to the log, since nobody waits for it.
     private func reading(_ logger: any LoggerProtocol, _ body: () async throws -> Void) async {
         do {
             try await body()
         } catch {
             // Nobody wants to know any more.
             if error is CancellationError || Task.isCancelled { return }
-            logger.warning("Could not read what another process has synced: \(error)", tag: LogTag.database)
+            logger.warning("Could not read what was synced: \(error)", tag: LogTag.database)
         }
     }
 
@@ -173,11 +204,16 @@ extension DatabaseGroup {
     /// Those of a pool of the app's own stay open where nobody has asked for it, and the last instance was only let
     /// go of.
     private func closeConnections() async throws {
-        let (connections, isAskedFor) = loop.withLock { loop in
-            (loop.connections.take(), loop.reducer.queue.first.map { loop.requests[$0.id] != nil } ?? false)
+        let (connections, showing, isAskedFor) = loop.withLock { loop in
+            (
+                loop.connections.take(), loop.showing.take(),
+                loop.reducer.queue.first.map { loop.requests[$0.id] != nil } ?? false
+            )
         }
         guard let connections else { return }
         external?.end()
+        showing?.cancel()
+        await showing?.value
         if isAskedFor { try await connections.pool.close() } else { await connections.pool.leave() }
     }
 

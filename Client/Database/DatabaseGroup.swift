@@ -61,18 +61,11 @@ final class DatabaseGroup: Sendable {
         state.withLock { $0.members[number] = nil }
     }
 
-    /// Takes in what has changed: tells all instances, and syncing.
+    /// Takes in what has changed: tells all instances, and syncing of changes that may have to be uploaded.
     ///
     /// Called on the writer's thread before a write returns: whoever starts to watch after it reads what it wrote,
     /// and is not told of it again. A pool of the app's own tells of changes itself (``BorrowedPool``).
     func changed(_ tables: Set<String>) {
-        tell(tables)
-        // Another process may have stored a subscription.
-        if tables.contains(TableChanges.external) { _ = subscriptionsChanged() }
-    }
-
-    /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.
-    func tell(_ tables: Set<String>) {
         let members = state.withLock { $0.members.values.compactMap(\.value) }
         for member in members { member.changes.send(tables) }
         if tables.contains("ps_crud") || tables.contains(TableChanges.external) { triggerUpload() }

@@ -18,9 +18,12 @@ import PowerSyncSystem
 enum DatabaseRemoval {
     /// Removes the files, unless another process has the database open: what that one writes would be lost.
     ///
-    /// - Throws: `PowerSyncError`.
-    static func removeFiles(at location: DatabaseLocation) throws {
-        let owner = try location.resolved.flatMap { try alone(with: $0) }
+    /// - Parameters:
+    ///   - location: where they are.
+    ///   - initialStatements: what the app wants to run first on each connection.
+    /// - Throws: `PowerSyncError`, also where it cannot be told whether another process has it open.
+    static func removeFiles(at location: DatabaseLocation, initialStatements: [String]) throws {
+        let owner = try location.resolved.flatMap { try alone(with: $0, initialStatements) }
         defer { owner?.close() }
         let locks = location.resolved.map { attachmentLocks(beside: $0) } ?? []
         for file in location.files + locks where unlink(file) != 0 && errno != ENOENT {
@@ -49,15 +52,17 @@ enum DatabaseRemoval {
     }
 
     /// Returns a connection that keeps others out; nil where there is no database.
-    private static func alone(with path: String) throws -> SQLiteConnection? {
+    private static func alone(with path: String, _ initialStatements: [String]) throws -> SQLiteConnection? {
         guard access(path, F_OK) == 0 else { return nil }
         do {
             let connection = try SQLiteConnection(path: path, flags: .readWrite)
             connection.setBusyTimeout(.zero)
+            // One of them may have the key, without which an encrypted file is taken for no database.
+            try DatabaseOpener.runFirst(initialStatements, on: connection)
             // SQLite gives the log up only if no other connection has the file open, and from then on the lock counts.
             try connection.execute("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
             return connection
-        } catch {
+        } catch let error as SQLiteError {
             switch error.code {
             case .busy, .locked:
                 throw PowerSyncError(
@@ -65,9 +70,10 @@ enum DatabaseRemoval {
             // Nobody writes into it, or can use it.
             case .readOnly, .notADatabase, .corrupt: return nil
             default:
+                let reason = PowerSyncError(error).errorDescription ?? error.errorString
                 throw PowerSyncError(
                     .fileAccess, "Could not remove \(path)",
-                    detail: "whether another process has it open cannot be told, \(error.message)")
+                    detail: "whether another process has it open cannot be told, \(reason)")
             }
         }
     }

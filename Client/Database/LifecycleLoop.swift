@@ -22,6 +22,8 @@ struct LifecycleLoop: Sendable {
     /// How to cancel the opening that is under way.
     var opening: AsyncFlag?
     var sync: RunningSync?
+    /// The reading of what is stored behind the end of syncing, which did not wait for it.
+    var showing: Task<Void, Never>?
     /// What is connected, from the claim of the right to sync to its release.
     var connected: ConnectedInstance?
 
@@ -64,8 +66,8 @@ struct ConnectedInstance: Sendable {
 /// What syncs, and how to end it.
 struct RunningSync: Sendable {
     let coordinator: SyncCoordinator
-    /// What runs it, once it has begun.
-    var running: Task<Void, Never>?
+    /// What runs it, once it has begun; returns the database if its end has left something there to be shown.
+    var running: Task<SyncDatabase?, Never>?
 }
 
 /// The renewing of what is held while another process syncs, how to end it, and how to tell it of the first handle.

@@ -60,6 +60,7 @@ extension LocalDatabase {
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
         let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
+        let status = group.status
         let clear: @Sendable (any ConnectionPool) async throws -> Void = { pool in
             try await pool.write { connection in
                 try connection.transaction {
@@ -67,15 +68,10 @@ extension LocalDatabase {
                     try CoreMigrations.markKeys(connection)
                     try ClearMark.leave(connection)
                 }
+                // Nothing is there now, and here nobody can have stored anything since.
+                status.reset()
             }
-            self.group.status.progress.forgetRequests()
-            do {
-                try await self.refreshStatus(pool, resetting: true)
-            } catch {
-                // The data is gone: whoever asked for that must not think otherwise.
-                self.logger.warning(
-                    "Could not read the status after clearing: \(error)", tag: LogTag.database)
-            }
+            status.progress.forgetRequests()
         }
         try await group.submit(.clear, of: self, .change(clear))
     }
@@ -90,16 +86,12 @@ extension LocalDatabase {
 
     /// Shows what the database says of earlier syncing, unless a stream shows more.
     ///
-    /// - Parameters:
-    ///   - pool: the connections.
-    ///   - resetting: whether everything else is forgotten, errors too.
+    /// - Parameter pool: the connections.
     /// - Throws: `PowerSyncError`.
-    func refreshStatus(_ pool: any ConnectionPool, resetting: Bool) async throws {
+    func refreshStatus(_ pool: any ConnectionPool) async throws {
         let database = SyncDatabase(pool: pool, environment: environment)
         try await wrapping {
-            try await group.status.refresh(resetting: resetting) {
-                try await database.read { try $0.offlineStatus() }
-            }
+            try await group.status.refresh { try await database.read { try $0.offlineStatus() } }
         }
     }
 }
@@ -147,7 +139,7 @@ extension LocalDatabase {
     }
 
     private func subscriptionsChanged(_ pool: any ConnectionPool) async throws {
-        if !group.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
+        if !group.subscriptionsChanged() { try await refreshStatus(pool) }
     }
 
     /// Renews what handles of the app hold, again and again until it is cancelled, while another process syncs.
@@ -158,12 +150,7 @@ extension LocalDatabase {
                     try await subscribed.wait()
                     continue
                 }
-                do {
-                    try await restoreSubscriptions(pool, leasing: true)
-                } catch {
-                    if Task.isCancelled { return }
-                    logger.warning("Could not renew subscriptions: \(error)", tag: LogTag.sync)
-                }
+                await renewSubscriptions(pool, leasing: true)
                 try await environment.sleep(SyncStore.leasePause)
             }
         } catch {
@@ -171,17 +158,44 @@ extension LocalDatabase {
         }
     }
 
-    /// Stores again what handles of the app hold and clearing has removed, or the process that syncs has dropped.
-    private func restoreSubscriptions(_ pool: any ConnectionPool, leasing: Bool = false) async throws {
-        let wishes = group.streams.wishes
-        guard !wishes.isEmpty else { return }
+    /// Stores again what handles of the app hold and another process has ended or dropped.
+    ///
+    /// - Parameters:
+    ///   - pool: the connections.
+    ///   - leasing: whether another process syncs, which knows of no handles here.
+    func renewSubscriptions(_ pool: any ConnectionPool, leasing: Bool) async {
+        let group = group
+        do {
+            // A wish to clear ends syncing before it begins, and behind it nothing is stored again.
+            try await restoreSubscriptions(pool, leasing: leasing) { leasing || group.isSyncing }
+        } catch {
+            // Nobody wants that any more.
+            if Task.isCancelled { return }
+            logger.warning("Could not renew subscriptions: \(error)", tag: LogTag.sync)
+        }
+    }
+
+    /// Stores again what handles of the app hold and is not subscribed to: clearing has removed it, or another process has
+    /// ended or dropped it.
+    private func restoreSubscriptions(
+        _ pool: any ConnectionPool, leasing: Bool = false,
+        while isWanted: @escaping @Sendable () -> Bool = { true }
+    ) async throws {
+        let streams = group.streams
+        if streams.active.isEmpty { return }
         try await write(pool) { store in
+            guard isWanted() else { return }
+            // Asked here: what is unsubscribed from now on ends behind this, what was before must not come back.
+            let wishes = streams.wishes
             for (key, ofHandles) in wishes {
-                let isStored = try store.connection.one(
-                    "SELECT 1 FROM ps_stream_subscriptions WHERE stream_name = ?1 AND local_params = ?2",
-                    [.text(key.name), .text(key.storedParameters)]
+                // The row of what was unsubscribed stays as long as the service lists the stream.
+                let isSubscribed = try store.connection.one(
+                    """
+                    SELECT 1 FROM ps_stream_subscriptions
+                    WHERE stream_name = ?1 AND local_params = ?2 AND ttl IS NOT NULL
+                    """, [.text(key.name), .text(key.storedParameters)]
                 ) { _ in true }
-                guard isStored == nil else { continue }
+                guard isSubscribed == nil else { continue }
                 // One after the other, as they were made: that decides which priority counts.
                 for wish in ofHandles {
                     try store.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)

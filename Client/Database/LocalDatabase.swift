@@ -124,7 +124,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
             : try await opener().retrying { try await apply(schema, to: pool) }
         // Other instances may watch what was another table before.
         if isNew { group.changed([TableChanges.schema]) }
-        try await refreshStatus(pool, resetting: false)
+        try await refreshStatus(pool)
         member.open(pool)
     }
 
@@ -192,7 +192,9 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     /// Removes the files of the database, once this process has closed them.
-    func removeFiles() throws { try DatabaseRemoval.removeFiles(at: location.get()) }
+    func removeFiles() throws {
+        try DatabaseRemoval.removeFiles(at: location.get(), initialStatements: initialStatements)
+    }
 
     // MARK: Queries
 

@@ -72,7 +72,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Parameters:
     ///   - timeout: the longest time in seconds, from the moment on at which the database is open; nil for no limit, 0 or
     ///     less to look once.
-    ///   - condition: looks at a status; must be quick and call nothing else.
+    ///   - condition: looks at each status in turn, in the task that waits; must be quick and call nothing else. Of those
+    ///     that it has not come to the newest 1,024 are kept.
     /// - Throws: `PowerSyncError` with the code `timedOut` when the time is over, with `closed` when the database is closed;
     ///   `CancellationError`.
     func waitForStatus(
@@ -162,7 +163,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// - Parameter deleteDatabase: whether the files go.
     /// - Throws: `PowerSyncError`. `operationFailed` if another instance of this process uses the files, and nothing
-    ///   has changed then, or if another process has them open: this instance is closed, and the files stay.
+    ///   has changed then, or if another process has them open: this instance is closed, and the files stay. The same if
+    ///   that cannot be told, as when an initial statement fails.
     func close(deleteDatabase: Bool) async throws
 }
 
@@ -265,7 +267,7 @@ extension PowerSyncDatabaseProtocol {
 
     /// Waits without a limit until a condition on the status holds, at once if it does.
     ///
-    /// - Parameter condition: looks at a status; must be quick and call nothing else.
+    /// - Parameter condition: as for ``waitForStatus(timeout:until:)``.
     /// - Throws: `PowerSyncError` with the code `closed` when the database is closed; `CancellationError`.
     public func waitForStatus(
         until condition: @escaping @Sendable (any SyncStatusData) -> Bool

@@ -32,7 +32,7 @@ public protocol Queries {
     /// callback cannot. There is one writing connection: a write that is asked for inside the callback runs after it, so
     /// a callback that blocks until such a write is over never ends.
     ///
-    /// Downloaded data is stored in pieces, a quarter of a second each while the app writes. The step that makes a
+    /// Downloaded data is stored in pieces, a tenth of a second each while the app writes. The step that makes a
     /// checkpoint visible is one transaction: a write that meets it waits about as long as inserting its rows takes.
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R
 

@@ -9,7 +9,8 @@ import PowerSyncSystem
 ///   time after the commit. Whoever stores something beside it tells the iteration, which reads it then.
 /// - At any other time it is read from the database: on whichever connection, and as slowly as that takes. What was
 ///   read counts only if nothing was told since the reading began. Otherwise it may be the older of the two, and is
-///   read again (``refresh(resetting:reading:)``).
+///   read again (``refresh(reading:)``).
+/// - When all data is removed nothing is left to be read, and that is told with the commit (``reset()``).
 /// - A sync session tells nothing any more once the next one has begun (``SyncStatusHub``).
 package final class SharedStatus: Sendable {
     /// Receives statuses in their order; nil stands for one that is not known yet.
@@ -82,13 +83,9 @@ package final class SharedStatus: Sendable {
 
     /// Shows what is stored, unless a stream is open or being opened: its iteration does that.
     ///
-    /// - Parameters:
-    ///   - resetting: whether everything else is forgotten, errors too.
-    ///   - read: reads the database; is called again as long as something else is told meanwhile.
+    /// - Parameter read: reads the database; is called again as long as something else is told meanwhile.
     /// - Throws: what `read` throws.
-    package func refresh(
-        resetting: Bool = false, reading read: @Sendable () async throws -> SyncIterationStatus
-    ) async throws {
+    package func refresh(reading read: @Sendable () async throws -> SyncIterationStatus) async throws {
         while true {
             let before = state.withLock { $0.told }
             let stored = try await read()
@@ -97,16 +94,25 @@ package final class SharedStatus: Sendable {
                     var snapshot = state.snapshot ?? SyncStatusSnapshot()
                     if snapshot.connected || snapshot.connecting { return News() }
                     guard state.told == before else { return nil }
-                    if resetting { snapshot = SyncStatusSnapshot() }
                     snapshot.iteration.priorities = stored.priorities
                     snapshot.iteration.streams = stored.streams
-                    let isNew = resetting || snapshot.iteration != state.snapshot?.iteration
-                    return isNew ? state.tell(snapshot) : News()
+                    return snapshot.iteration != state.snapshot?.iteration ? state.tell(snapshot) : News()
                 }
                 news?.tell()
                 return news != nil
             }
             if isOver { return }
+        }
+    }
+
+    /// Forgets everything, errors too: all data was removed, and nothing syncs.
+    ///
+    /// To be called before anybody can store something again, with the writer in use: what is told is in the order of what
+    /// is stored.
+    package func reset() {
+        update { snapshot in
+            snapshot = SyncStatusSnapshot()
+            return true
         }
     }
 

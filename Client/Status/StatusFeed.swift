@@ -2,14 +2,14 @@ import PowerSyncSystem
 
 /// The status of the file as one database instance shows it, until that is closed.
 final class StatusFeed: Sendable {
-    /// How many snapshots wait for a follower that does not take them; beyond that the oldest go.
+    /// How many snapshots wait for whoever does not take them; beyond that the oldest go.
     static let bufferLimit = 1024
 
     private struct State {
         /// What is shown from the closing on.
         var last: SyncStatusValue?
         var followers: Set<Int> = []
-        var waiters: [Int: AsyncThrowingStream<Void, any Error>.Continuation] = [:]
+        var waiters: [Int: AsyncThrowingStream<SyncStatusValue, any Error>.Continuation] = [:]
         var observable: Observable?
         /// Keeps the observable object up to date with other processes.
         var observation: ExternalChanges.Observation?
@@ -94,23 +94,26 @@ final class StatusFeed: Sendable {
 
     /// Waits until a condition holds, at once if it does.
     ///
-    /// - Parameter condition: looks at a status; must be quick and call nothing else.
+    /// The task that waits judges each status, and not whoever tells it, under a lock: the condition is the app's.
+    ///
+    /// - Parameter condition: looks at a status.
     /// - Throws: `CancellationError`, and `PowerSyncError` when the database is closed.
     func wait(until condition: @escaping @Sendable (SyncStatusValue) -> Bool) async throws {
         try Task.checkCancellation()
-        let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
-        let (id, _) = shared.observe { if condition(SyncStatusValue($0)) { end.yield(()) } }
+        let (statuses, continuation) = AsyncThrowingStream<SyncStatusValue, any Error>.makeStream(
+            bufferingPolicy: .bufferingNewest(Self.bufferLimit))
+        let (id, _) = shared.observe { continuation.yield(SyncStatusValue($0)) }
         let observation = external?.observe()
         defer {
             withExtendedLifetime(observation) {}
             forget(id)
         }
         let isOpen = state.withLock { state in
-            if state.last == nil { state.waiters[id] = end }
+            if state.last == nil { state.waiters[id] = continuation }
             return state.last == nil
         }
         guard isOpen else { throw PowerSyncError.closed }
-        for try await _ in ends { return }
+        for try await status in statuses where condition(status) { return }
         throw CancellationError()
     }
 

@@ -86,7 +86,7 @@ package final class SyncStatusHub: Sendable {
         }
     }
 
-    /// Shows what is stored, unless a stream is open or being opened; see ``SharedStatus/refresh(resetting:reading:)``.
+    /// Shows what is stored, unless a stream is open or being opened; see ``SharedStatus/refresh(reading:)``.
     func refresh(reading read: @Sendable () async throws -> SyncIterationStatus) async throws {
         try await shared.refresh(reading: read)
     }

@@ -19,7 +19,9 @@ public protocol SyncStream: SyncStreamDescription {
     /// - Parameters:
     ///   - ttl: how long the data stays wanted after the last handle is gone, in seconds, of which whole ones count:
     ///     0.9 is 0, with which it is wanted no longer than the last handle is there. Nil means 24 hours.
-    ///   - priority: overrides the stream's own priority; the most urgent of all subscribers counts.
+    ///   - priority: overrides the stream's own priority; of several subscriptions the most urgent counts. Where the first
+    ///     one gave none, or the stream is one that every client gets, the stream's own stays, whatever later ones give,
+    ///     until the subscription has ended and the service does not list the stream any more.
     /// - Returns: the handle.
     /// - Throws: `PowerSyncError`, with the code `invalidArgument` for parameters in which lists and objects are nested more
     ///   than 124 deep.

@@ -13,7 +13,8 @@ extension SyncStore {
     /// - Parameters:
     ///   - stream: what to subscribe to.
     ///   - timeToLive: seconds that it lasts once nobody holds it.
-    ///   - priority: a priority other than the stream's own; the more urgent of two wins.
+    ///   - priority: a priority other than the stream's own; the more urgent of two wins. A row that was made without one
+    ///     never gets one (Q9).
     /// - Throws: `SQLiteError`.
     package func subscribe(_ stream: StreamKey, timeToLive: Int64? = nil, priority: Int? = nil) throws {
         let longest = Self.longestTimeToLive

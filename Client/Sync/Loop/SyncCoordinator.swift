@@ -31,6 +31,8 @@ package actor SyncCoordinator {
     var nextRefresh = Duration.zero
     /// Whether a stream is being opened in the place of one that is still shown as connected.
     var isReplacing = false
+    /// Whether what was stored when it ended is not shown: it did not wait to read that.
+    private(set) var isStale = false
     var retry: RetryPolicy
 
     /// Makes a coordinator, which does nothing until it runs.
@@ -110,7 +112,8 @@ package actor SyncCoordinator {
         isReplacing = false
         status.disconnect()
         // What was subscribed to while it stopped no stream has shown. Shielded, as the end of an iteration is.
-        await Task(executorPreference: environment.executor) { await self.showSubscriptions() }.value
+        let isShown = await Task(executorPreference: environment.executor) { await self.showIfFree() }.value
+        isStale = !isShown
         await credentials.invalidate()
     }
 
@@ -153,10 +156,33 @@ package actor SyncCoordinator {
         do {
             try await status.refresh { try await database.read { try $0.offlineStatus() } }
         } catch {
+            // The end shows them.
+            if Task.isCancelled { return }
             log(.warning, "Could not read the stream subscriptions: \(error)")
         }
     }
+
+    /// Does so without waiting for the app, whose reads may take any time; returns whether nothing is left to show.
+    private func showIfFree() async -> Bool {
+        let database = database
+        do {
+            try await status.refresh {
+                guard let stored = try await database.readIfFree({ try $0.offlineStatus() }) else {
+                    throw NoneIsFree()
+                }
+                return stored
+            }
+        } catch is NoneIsFree {
+            return false
+        } catch {
+            log(.warning, "Could not read the stream subscriptions: \(error)")
+        }
+        return true
+    }
 }
+
+/// All that reads is in use.
+private struct NoneIsFree: Error {}
 
 /// How an iteration ended.
 enum IterationEnd: Sendable {

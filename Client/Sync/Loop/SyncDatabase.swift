@@ -39,14 +39,28 @@ package struct SyncDatabase: Sendable {
     /// - Throws: what `body` threw, `SQLiteError`; `CancellationError` only if `body` has not run.
     package func read<T: Sendable>(_ body: @escaping @Sendable (SyncStore) throws -> T) async throws -> T {
         let now = environment.now()
-        return try await pool.read { connection in
-            // A pool of the app's own may read in a transaction, which shows one state as well.
-            let isLentInTransaction = connection.isInTransaction
-            if !isLentInTransaction { try connection.run("BEGIN") }
-            // There is nothing to commit.
-            defer { if !isLentInTransaction { connection.rollBack() } }
-            return try body(SyncStore(connection: connection, now: now))
-        }
+        return try await pool.read { try Self.run(body, on: $0, now: now) }
+    }
+
+    /// Runs `body` as ``read(_:)`` if something that reads is free.
+    ///
+    /// - Returns: what `body` returned; nil if all that reads is in use.
+    /// - Throws: as ``read(_:)``.
+    func readIfFree<T: Sendable>(_ body: @escaping @Sendable (SyncStore) throws -> T) async throws -> T? {
+        let now = environment.now()
+        let value: T? = try await pool.readIfFree { try Self.run(body, on: $0, now: now) }
+        return value
+    }
+
+    private static func run<T>(
+        _ body: (SyncStore) throws -> T, on connection: SQLiteConnection, now: Int64
+    ) throws -> T {
+        // A pool of the app's own may read in a transaction, which shows one state as well.
+        let isLentInTransaction = connection.isInTransaction
+        if !isLentInTransaction { try connection.run("BEGIN") }
+        // There is nothing to commit.
+        defer { if !isLentInTransaction { connection.rollBack() } }
+        return try body(SyncStore(connection: connection, now: now))
     }
 
     /// Lets the write-ahead log begin anew if it is long; others may write meanwhile.

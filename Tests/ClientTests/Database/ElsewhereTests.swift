@@ -314,6 +314,72 @@ struct ElsewhereTests {
         try await b.database.close()
     }
 
+    private func requestedStreams(_ bench: ConnectedBench, _ index: Int) throws -> [String?] {
+        let streams = try bench.transport.body(index)["streams"]?["subscriptions"]?.arrayValue
+        return streams?.map { $0["stream"]?.stringValue } ?? []
+    }
+
+    /// Completes a checkpoint of a service that lists a stream, whose row stays from then on when it is unsubscribed.
+    private func completeCheckpoint(listing name: String, _ stream: ScriptedStream) {
+        let streams = "[{\"name\":\(JSON.quoted(name)),\"is_default\":false,\"errors\":[]}]"
+        stream.send(SyncLines.checkpoint(0, [], streams: streams), SyncLines.complete(0))
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whatIsUnsubscribedElsewhereIsRequestedAgainWhileItIsHeld()
+        async throws
+    {
+        let clock = SteppedClock()
+        let folder = try TemporaryDirectory()
+        let a = try ConnectedBench(folder: folder, groups: DatabaseGroups(), environment: clock.environment)
+        let b = try ConnectedBench(folder: folder, groups: DatabaseGroups(), environment: clock.environment)
+        try await a.connect()
+        _ = try await a.stream()
+        try await b.connect()
+        let handle = try await b.database.syncStream(name: "s", params: nil).subscribe()
+        completeCheckpoint(listing: "s", try await a.stream(1))
+        try await a.database.waitForFirstSync()
+        try await wait(for: "the first look at what is held") { clock.waiting.contains(.seconds(30)) }
+        try await a.database.syncStream(name: "s", params: nil).unsubscribeAll()
+        _ = try await a.stream(2)
+        #expect(try requestedStreams(a, 2).isEmpty)
+        clock.advance(by: .seconds(30))
+        _ = try await a.stream(3)
+        #expect(try requestedStreams(a, 3) == ["s"])
+        // And where no look comes in between.
+        try await wait(for: "the next look at what is held") { clock.waiting.contains(.seconds(30)) }
+        try await a.database.syncStream(name: "s", params: nil).unsubscribeAll()
+        _ = try await a.stream(4)
+        #expect(try requestedStreams(a, 4).isEmpty)
+        try await a.database.close()
+        _ = try await b.stream()
+        #expect(try requestedStreams(b, 0) == ["s"])
+        try await handle.unsubscribe()
+        try await b.database.close()
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whatIsUnsubscribedElsewhereStaysWhereItIsHeldAndSynced()
+        async throws
+    {
+        let (idle, syncing) = try pair()
+        let handle = try await syncing.database.syncStream(name: "s", params: nil).subscribe()
+        try await syncing.connect()
+        completeCheckpoint(listing: "s", try await syncing.stream())
+        try await syncing.database.waitForFirstSync()
+        try await idle.database.syncStream(name: "s", params: nil).unsubscribeAll()
+        try await wait(
+            for: "it to be stored again",
+            read: {
+                try await idle.database.get(
+                    "SELECT count(*) FROM ps_stream_subscriptions WHERE ttl IS NOT NULL"
+                ) { try $0.getInt(index: 0) }
+            }, until: { $0 == 1 })
+        try await syncing.database.disconnect()
+        #expect(syncing.transport.streams.count == 1, "it was requested without a break")
+        try await handle.unsubscribe()
+        try await syncing.database.close()
+        try await idle.database.close()
+    }
+
     @Test func aWatchFollowsASchemaThatAnotherProcessBrings() async throws {
         let folder = try TemporaryDirectory()
         let users = { Schema(Table(name: "users", columns: [.text("name")], localOnly: $0)) }

@@ -209,6 +209,81 @@ struct LifecycleOrderTests {
         try await b.database.close()
     }
 
+    /// What ends syncing.
+    enum Ending: CaseIterable, Sendable { case closing, disconnecting, clearing, connecting }
+
+    @Test(arguments: Ending.allCases)
+    func noEndOfSyncingWaitsForWhatTheAppReads(_ ending: Ending) async throws {
+        let folder = try TemporaryDirectory()
+        let (a, b) = (try ConnectedBench(folder: folder), try ConnectedBench(folder: folder))
+        try await a.connect()
+        a.completeEmptyCheckpoint(try await a.stream())
+        try await b.database.waitForFirstSync()
+        let gate = BlockingGate()
+        let reading = (0..<DatabaseOpener.readerCount).map { _ in
+            Task { try await b.database.readLock { _ in gate.wait() } }
+        }
+        defer { gate.open() }
+        try await wait(for: "all that reads to be in use") { gate.arrivals == reading.count }
+        // What is subscribed to and syncing has not come to, when it ends.
+        let stream = b.database.syncStream(name: "s", params: nil)
+        try await b.database.pool().write { connection in
+            try connection.transaction {
+                try SyncStore(connection: connection, now: WallClock.microseconds())
+                    .subscribe(StreamKey(name: "s", params: nil))
+            }
+        }
+        let ended = Task {
+            switch ending {
+            case .closing: try await a.database.close()
+            case .disconnecting: try await a.database.disconnect()
+            case .clearing: try await a.database.disconnectAndClear()
+            case .connecting: try await a.connect()
+            }
+        }
+        try await wait(forEndOf: ended)
+        switch ending {
+        case .closing, .disconnecting:
+            #expect(!b.status.connected && b.status.forStream(stream: stream) == nil)
+            gate.open()
+            try await wait(for: "it to be shown") { b.status.forStream(stream: stream) != nil }
+        case .clearing: #expect(b.status.hasSynced == false && b.status.syncStreams?.isEmpty == true)
+        case .connecting: _ = try await a.stream(1)
+        }
+        gate.open()
+        for task in reading { try await wait(forEndOf: task) }
+        #expect(!a.log.has("Could not read") && !b.log.has("Could not read"))
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    /// The reading that was left for later does not outlive the connections.
+    @Test func whatIsShownLaterEndsWithTheConnections() async throws {
+        let bench = try ConnectedBench()
+        try await bench.connect()
+        _ = try await bench.stream()
+        let group = bench.database.group
+        let pool = try #require(try await bench.database.pool() as? SQLitePool)
+        let gate = BlockingGate()
+        // Nobody's use of the instance, so that closing it does not wait for them.
+        let reading = (0..<DatabaseOpener.readerCount).map { _ in
+            Task { try await pool.read { _ in gate.wait() } }
+        }
+        defer { gate.open() }
+        try await wait(for: "all that reads to be in use") { gate.arrivals == reading.count }
+        try await bench.database.disconnect()
+        let left = group.loop.withLock { $0.showing }
+        let showing = try #require(left)
+        try await wait(for: "the status to be read") { pool.waitingReads == 1 }
+        let closing = Task { try await bench.database.close() }
+        // Behind what was accepted the connections close.
+        try await wait(for: "the reading to be given up") { showing.isCancelled && pool.waitingReads == 0 }
+        gate.open()
+        try await wait(forEndOf: closing)
+        for task in reading { try await wait(forEndOf: task) }
+        #expect(!bench.log.has("Could not read"))
+    }
+
     @Test func closingOneInstanceWaitsForItsOwnCallbacks() async throws {
         let folder = try TemporaryDirectory()
         let (a, b) = (try TestDatabase(folder: folder), try TestDatabase(folder: folder))

@@ -267,10 +267,31 @@ struct LifecycleTests {
             let location = try DatabaseLocation(named: folder.file())
             let before = DescriptorLimit.soft
             try DescriptorLimit.set(0)
-            #expect(throws: PowerSyncError.self) { try DatabaseRemoval.removeFiles(at: location) }
+            #expect(throws: PowerSyncError.self) {
+                try DatabaseRemoval.removeFiles(at: location, initialStatements: [])
+            }
             try DescriptorLimit.set(before)
             #expect(try await TestDatabase(folder: folder).count("users") == 1)
         }
+    }
+
+    /// One of them may have the key of a file that another process uses.
+    @Test func aFileWhoseInitialStatementsFailIsNotDeleted() async throws {
+        let folder = try TemporaryDirectory()
+        let first = try TestDatabase(folder: folder, initialStatements: ["PRAGMA foreign_keys = on"])
+        try await first.insertUser("A")
+        try await first.database.close()
+        let second = try TestDatabase(folder: folder, initialStatements: ["SELECT * FROM usersfail"])
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await second.database.close(deleteDatabase: true)
+        }
+        #expect(error?.code == .fileAccess)
+        #expect(error?.errorDescription?.contains("no such table: usersfail") == true)
+        let third = try TestDatabase(folder: folder)
+        #expect(try await third.count("users") == 1)
+        try await third.database.close()
+        try await first.database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
     @Test(.enabled(if: Processes.areOpenFilesKnown))

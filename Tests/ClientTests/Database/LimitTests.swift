@@ -121,6 +121,28 @@ struct LimitTests {
         try await bench.database.close()
     }
 
+    @Test func aConditionThatTakesItsTimeHoldsUpNobodyElse() async throws {
+        let bench = try ConnectedBench()
+        try await bench.connect()
+        bench.completeEmptyCheckpoint(try await bench.stream())
+        try await bench.database.waitForFirstSync()
+        let (executor, gate) = (ThreadExecutor(), BlockingGate())
+        defer { withExtendedLifetime(executor) { gate.open() } }
+        let waiting = Task(executorPreference: executor) {
+            try await bench.database.waitForStatus(timeout: nil) { status in
+                gate.wait()
+                return !status.connected
+            }
+        }
+        try await wait(for: "the condition to be asked") { gate.arrivals == 1 }
+        let ending = Task { try await bench.database.disconnect() }
+        try await wait(forEndOf: ending)
+        #expect(!bench.status.connected)
+        gate.open()
+        try await wait(forEndOf: waiting)
+        try await bench.database.close()
+    }
+
     // MARK: Connecting
 
     @Test func connectingWaitsForTheConnection() async throws {
@@ -360,5 +382,17 @@ struct LimitTests {
         gate.open()
         #expect(await code { try await running.value } == .databaseBusy)
         #expect(begun.arrivals == 0)
+    }
+}
+
+/// Runs each job on a thread of its own: what blocks in one holds up no other task.
+private final class ThreadExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let unowned = UnownedJob(job)
+        do {
+            try DetachedThread.start { unowned.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } catch {
+            preconditionFailure("no thread for a task: \(error)")
+        }
     }
 }

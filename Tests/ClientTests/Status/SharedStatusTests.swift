@@ -80,7 +80,7 @@ import Testing
             var iteration = Self.status(syncedAt: 2, connected: isConnected)
             iteration.connecting = !isConnected
             hub.show(iteration)
-            try await status.refresh(resetting: true) { Self.status(syncedAt: 1) }
+            try await status.refresh { Self.status(syncedAt: 1) }
             #expect(status.current?.iteration == iteration)
         }
     }
@@ -144,7 +144,7 @@ import Testing
         hub.disconnect(error: TestError(text: "down"))
         try await status.refresh { SyncIterationStatus() }
         #expect(status.current?.uploadError != nil && status.current?.downloadError != nil)
-        try await status.refresh(resetting: true) { SyncIterationStatus() }
+        status.reset()
         #expect(status.current?.uploadError == nil && status.current?.downloadError == nil)
         #expect(status.current?.priorities.isEmpty == true)
     }
