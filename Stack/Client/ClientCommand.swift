@@ -39,7 +39,8 @@ enum ClientCommand {
             what waits, is answered with the code closed, and a statement that runs is undone. SIGTERM and Ctrl-C end \
             it without that time. The status is 0; it is 1 where the database cannot be opened or closed, and where \
             answers cannot be written any more, for a full disk or since nobody reads them; 64 where the command line \
-            makes no sense.
+            makes no sense. Warnings and errors of syncing are lines on standard error, which may stay unread: beyond \
+            64 KiB they are dropped, and a line says how many.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice --json
