@@ -84,10 +84,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         _ sql: String, _ parameters: [(any Sendable)?]?, ignoringRest: Bool = true,
         _ body: (SQLiteStatement, SQLiteConnection) throws -> T
     ) throws -> T {
-        guard pthread_equal(thread, pthread_self()) != 0, let connection else {
-            throw PowerSyncError(
-                .invalidState, "A ConnectionLeaseContext may not be used on multiple threads")
-        }
+        let connection = try usable()
         var values: [SQLiteValue] = []
         for parameter in parameters ?? [] {
             values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
@@ -98,6 +95,15 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
                 return try body(statement, connection)
             }
         }
+    }
+
+    /// Returns the connection to whoever may use it.
+    private func usable() throws -> SQLiteConnection {
+        guard pthread_equal(thread, pthread_self()) != 0, let connection else {
+            throw PowerSyncError(
+                .invalidState, "A ConnectionLeaseContext may not be used on multiple threads")
+        }
+        return connection
     }
 
     /// Runs the first statement of a text; what follows is ignored for an app (client-api 1.4), and refused for a tool.
@@ -126,6 +132,8 @@ extension ConnectionLease: StatementContext {
             }
         }
     }
+
+    var isInTransaction: Bool { get throws { try usable().isInTransaction } }
 
     func onlyReads(sql: String) throws -> Bool {
         try run(sql, nil, ignoringRest: false) { statement, connection in

@@ -50,6 +50,9 @@ package protocol StatementContext: ConnectionContext {
     /// - Returns: whether it is so.
     /// - Throws: `PowerSyncError`.
     func onlyReads(sql: String) throws -> Bool
+
+    /// Whether a transaction is open.
+    var isInTransaction: Bool { get throws }
 }
 
 extension StatementContext {

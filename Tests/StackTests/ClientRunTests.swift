@@ -89,6 +89,21 @@ struct ClientRunTests {
         }
     }
 
+    /// An answer that says it has failed, and rows that stay and are uploaded, would not go together.
+    @Test(arguments: [
+        #"["INSERT INTO items (id) VALUES ('a')"],["COMMIT"],["SELEC"]"#,
+        #"["ROLLBACK"],["INSERT INTO items (id) VALUES ('a')"]"#,
+    ])
+    func aTransactionEndsWithItsCommandAlone(statements: String) async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,"op":"write","tx":[\#(statements)]}"#)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("invalidState"))
+            let rows = try await client.ask(#"{"id":2,"op":"read","sql":"SELECT count(*) AS n FROM items"}"#)
+            #expect(rows["rows"]?.text == #"[{"n":0}]"#)
+            #expect(try await client.ask(#"{"id":3,"op":"crud-count"}"#)["count"] == .number("0"))
+        }
+    }
+
     @Test(arguments: [
         #""op":"read","sql":"SELECT 1; SELECT 2""#, #""op":"watch","sql":"SELECT 1; SELECT 2""#,
         #""op":"write","tx":[["INSERT INTO items (id) VALUES ('a')"],["SELECT 1; DELETE FROM items"]]"#,
