@@ -86,7 +86,7 @@ extension TransactionContext: StatementContext {
         return try context.outcome(sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
     }
 
-    func onlyReads(sql: String) throws -> Bool { try context.onlyReads(sql: sql) }
+    func refuseWriting(sql: String) throws { try context.refuseWriting(sql: sql) }
 
     var isInTransaction: Bool { get throws { try context.isInTransaction } }
 

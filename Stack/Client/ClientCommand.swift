@@ -70,7 +70,8 @@ enum ClientCommand {
 
               write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed,
                                                               which is 0 through a view
-              read        sql, args                           rows
+              read        sql, args                           rows; refused is what changes anything, the connection
+                                                              included: BEGIN, ATTACH, CREATE TEMP, a PRAGMA with a value
               watch       sql, args, throttle (1)             events with rows, at first and at each change of a
                                                               table, also to rows that are equal
               unwatch     watch (id)                          ends the watch whose command had this id

@@ -124,6 +124,35 @@ struct ClientRunTests {
         }
     }
 
+    /// They would stay for whoever reads with the same connection later.
+    @Test func whatChangesTheConnectionIsNotRead() async throws {
+        let folder = try TemporaryDirectory(prefix: "copy-")
+        let copy = folder.path + "/copy.db"
+        try await with { client in
+            _ = try await client.ask(Self.insert(1, 7))
+            let statements = [
+                "CREATE TEMP TABLE items AS SELECT 'x' AS id, 8 AS n", "BEGIN", "SAVEPOINT s",
+                "ATTACH ':memory:' AS other", "VACUUM", "VACUUM INTO '\(copy)'",
+                "PRAGMA case_sensitive_like = ON",
+            ]
+            for (index, sql) in statements.enumerated() {
+                for (offset, operation) in ["read", "watch"].enumerated() {
+                    let id = 100 + 10 * index + offset
+                    let answer = try await client.ask(
+                        #"{"id":\#(id),"op":"\#(operation)","sql":"\#(sql)"}"#)
+                    #expect(answer["ok"] == .bool(false) && answer["code"] == .string("readOnly"), "\(sql)")
+                }
+            }
+            for id in 2...9 {
+                let read = try await client.ask(
+                    #"{"id":\#(id),"op":"read","sql":"SELECT n, 'a' LIKE 'A' AS same FROM items"}"#)
+                #expect(read["rows"]?.text == #"[{"n":7,"same":1}]"#)
+            }
+        }
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        folder.remove()
+    }
+
     @Test func integersKeepAllDigitsAndRealsStayReals() async throws {
         try await with { client in
             let read = try await client.ask(
