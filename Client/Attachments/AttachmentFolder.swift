@@ -81,13 +81,18 @@ struct AttachmentFolder: Sendable {
     /// - Parameters:
     ///   - rows: the rows of the table; nobody else of the queue has access to them.
     ///   - logger: receives warnings.
-    /// - Throws: what the database and the storage throw.
-    func clear(_ rows: AttachmentRows, _ logger: any LoggerProtocol) async throws {
+    ///   - removeRows: removes all rows, and returns what its argument returned, which it calls last in its transaction; where
+    ///   it cannot, behind it.
+    /// - Throws: what `removeRows` throws, and the files are where they were if the rows are; what the storage throws.
+    func clear(
+        _ rows: AttachmentRows, _ logger: any LoggerProtocol,
+        removing removeRows: (_ setAside: @escaping @Sendable () -> String?) async throws -> String?
+    ) async throws {
         // So that what is set aside below is all that is.
         try await settleCleared(rows, logger)
         let aside: String?
         do {
-            aside = try await rows.clear { [local, path] in local.files?.setAside(path) }
+            aside = try await removeRows { [local, path] in local.files?.setAside(path) }
         } catch {
             do {
                 try await settleCleared(rows, logger)

@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -90,6 +92,45 @@ extension AttachmentQueue {
         callback: @Sendable @escaping (AttachmentContext) async throws -> R
     ) async throws -> R {
         try await attachmentsService.withContext(callback: callback)
+    }
+
+    /// Stops syncing and transferring, and removes all data and the folder of the files: when somebody signs out, for example.
+    ///
+    /// It is `disconnectAndClear` of the database, local-only tables included, and what removes the files with the rows. Files
+    /// of other queues of the database stay without rows: call their ``AttachmentQueue/clearQueue()`` behind it.
+    ///
+    /// Once it has begun it goes on to its end, also where the task is cancelled; what a crash leaves of it goes with the next
+    /// queue. Of a database of another making the files go behind the data, and stay if the process is killed between.
+    ///
+    /// ```swift
+    /// func signOut(_ queue: AttachmentQueue) async throws {
+    ///     try await queue.disconnectAndClear()
+    ///     // Nothing of the user is here any more: the next one may connect.
+    /// }
+    /// ```
+    ///
+    /// - Parameter soft: whether downloaded data is kept aside, so that the same user can resume without downloading it again.
+    /// - Throws: what `disconnectAndClear` of the database throws, for example while another process syncs the same file: rows
+    ///   and files are all there then. What ``localStorage`` throws: then the data is gone.
+    public nonisolated func disconnectAndClear(soft: Bool = false) async throws {
+        try await stopSyncing()
+        try await attachmentsService.withContext { [db, folder, logger] context in
+            // Shielded: no rows may go without their files.
+            try await Task {
+                try await folder.clear(context.rows, logger) { setAside in
+                    guard let database = db as? LocalDatabase else {
+                        try await db.disconnectAndClear(clearLocal: true, soft: soft)
+                        return setAside()
+                    }
+                    let aside = Lock<String?>(nil)
+                    try await database.disconnectAndClear(clearLocal: true, soft: soft) {
+                        let path = setAside()
+                        aside.withLock { $0 = path }
+                    }
+                    return aside.withLock { $0 }
+                }
+            }.value
+        }
     }
 
     /// Returns an id that no attachment has.

@@ -61,7 +61,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
 
     let subdirectories: [String]
     let progress: AttachmentProgress
-    private let folder: AttachmentFolder
+    let folder: AttachmentFolder
     private let watchAttachments:
         @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
     private let interval: TimeInterval
@@ -261,10 +261,10 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         if let error = outcome.first { throw error }
     }
 
-    /// Removes all rows of the table, and the folder of the files: when somebody signs out, for example.
+    /// Removes all rows of the table, and the folder of the files.
     ///
-    /// What is under way is cancelled. To be called before `disconnectAndClear`, which removes the rows alone: of a file
-    /// without a row nobody knows whose it is, and it stays.
+    /// What is under way is cancelled. Where all data is to go, as when somebody signs out, it is
+    /// ``disconnectAndClear(soft:)`` that removes both, or none of it.
     ///
     /// Once it has begun it goes on to its end, also where the task is cancelled; what a crash leaves of it goes with the next
     /// queue.
@@ -272,7 +272,10 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         // In one go, so that nobody saves a row between the two whose file goes.
         try await attachmentsService.withContext { [folder, logger] context in
             // Shielded: no rows may go without their files.
-            try await Task { try await folder.clear(context.rows, logger) }.value
+            try await Task {
+                let rows = context.rows
+                try await folder.clear(rows, logger) { try await rows.clear($0) }
+            }.value
         }
     }
 

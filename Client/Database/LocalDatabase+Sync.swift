@@ -59,6 +59,19 @@ extension LocalDatabase {
     }
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
+        try await disconnectAndClear(clearLocal: clearLocal, soft: soft) {}
+    }
+
+    /// Stops syncing and removes the synced data, as the method of the protocol; what else goes with it goes in one transaction.
+    ///
+    /// - Parameters:
+    ///   - clearLocal: whether the rows of local-only tables go too.
+    ///   - soft: whether downloaded data is kept aside.
+    ///   - last: called in the transaction, behind all that it removes; once nothing but its commit can fail.
+    /// - Throws: what the method of the protocol throws.
+    func disconnectAndClear(
+        clearLocal: Bool, soft: Bool, last: @escaping @Sendable () -> Void
+    ) async throws {
         let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
         let status = group.status
         let clear: @Sendable (any ConnectionPool) async throws -> Void = { pool in
@@ -67,6 +80,7 @@ extension LocalDatabase {
                     try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
                     try CoreMigrations.markKeys(connection)
                     try ClearMark.leave(connection)
+                    last()
                 }
                 // Nothing is there now, and here nobody can have stored anything since.
                 status.reset()

@@ -117,7 +117,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Stops syncing and removes the synced data and the upload queue.
     ///
     /// Other processes that wait to sync the file are disconnected, too: what they would sync is of the former user. Files
-    /// of attachments stay, also where their rows go: ``AttachmentQueue/clearQueue()`` comes first.
+    /// of attachments stay, also where their rows go: an app that has some calls
+    /// ``AttachmentQueue/disconnectAndClear(soft:)`` in place of this.
     ///
     /// - Parameters:
     ///   - clearLocal: whether the rows of local-only tables go too.

@@ -5,6 +5,8 @@
 /// parameters of streams: that of a stream which the service cannot resolve, and that of buckets whose checksums do
 /// not match. Lines about attachments name their ids and paths. What a ``SyncRequestLoggerConfiguration`` logs is the
 /// app's choice, and may be every row.
+///
+/// Whatever logs waits for the method to return, syncing among it: one that may have to wait hands its line on.
 public protocol LoggerProtocol: Sendable {
     /// Logs something normal that is worth knowing.
     func info(_ message: String, tag: String?)
@@ -33,6 +35,6 @@ extension LoggerProtocol {
 
 /// One destination of a ``DefaultLogger``.
 public protocol LogWriterProtocol: Sendable {
-    /// Writes one line; called only for lines that pass the logger's minimum severity.
+    /// Writes one line, at once or later; called only for lines that pass the logger's minimum severity.
     func log(severity: LogSeverity, message: String, tag: String?)
 }

@@ -10,7 +10,8 @@
 /// Writes log lines to the system's log on Apple platforms, to standard error elsewhere.
 ///
 /// On standard error each line is one `write` of `SEVERITY: [tag] message`, so lines of several threads never
-/// mix. A tool's standard output stays clean.
+/// mix. A tool's standard output stays clean. It waits where standard error is a pipe that nobody reads, and syncing
+/// with it: an app of which that may be so gives the logger another writer.
 public final class PrintLogWriter: LogWriterProtocol {
     #if canImport(OSLog)
         private let logger: Logger
@@ -49,15 +50,15 @@ public final class PrintLogWriter: LogWriterProtocol {
             case .fault: logger.fault("\(text, privacy: .public)")
             }
         #else
-            let bytes = Array(Self.line(severity: severity, message: message, tag: tag).utf8)
+            let bytes = Array((Self.line(severity: severity, message: message, tag: tag) + "\n").utf8)
             // A log line that cannot be written has nowhere else to go.
             _ = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
         #endif
     }
 
-    /// Returns the line for standard error, with its newline.
+    /// Returns the line for standard error, without its newline.
     package static func line(severity: LogSeverity, message: String, tag: String?) -> String {
-        "\(severity.stringValue): \(text(message, tag: tag))\n"
+        "\(severity.stringValue): \(text(message, tag: tag))"
     }
 
     private static func text(_ message: String, tag: String?) -> String {

@@ -30,5 +30,7 @@ public protocol ConnectionContext: Sendable {
 
 /// A connection inside a transaction, which is committed when the callback returns and rolled back when it throws.
 ///
-/// Another transaction cannot begin in it: `BEGIN` is an error, `SAVEPOINT` is not.
+/// It begins and ends with the callback: `BEGIN`, `COMMIT`, `END` and `ROLLBACK` are errors, `SAVEPOINT`, `RELEASE` and
+/// `ROLLBACK TO` are not. Where a statement has rolled it back all the same, as `INSERT OR ROLLBACK` does, each further one
+/// is an error, and nothing of it is committed, whether or not the callback throws.
 public protocol Transaction: ConnectionContext {}

@@ -84,10 +84,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         _ sql: String, _ parameters: [(any Sendable)?]?, ignoringRest: Bool = true,
         _ body: (SQLiteStatement, SQLiteConnection) throws -> T
     ) throws -> T {
-        guard pthread_equal(thread, pthread_self()) != 0, let connection else {
-            throw PowerSyncError(
-                .invalidState, "A ConnectionLeaseContext may not be used on multiple threads")
-        }
+        let connection = try usable()
         var values: [SQLiteValue] = []
         for parameter in parameters ?? [] {
             values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
@@ -98,6 +95,15 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
                 return try body(statement, connection)
             }
         }
+    }
+
+    /// Returns the connection to whoever may use it.
+    private func usable() throws -> SQLiteConnection {
+        guard pthread_equal(thread, pthread_self()) != 0, let connection else {
+            throw PowerSyncError(
+                .invalidState, "A ConnectionLeaseContext may not be used on multiple threads")
+        }
+        return connection
     }
 
     /// Runs the first statement of a text; what follows is ignored for an app (client-api 1.4), and refused for a tool.
@@ -127,10 +133,36 @@ extension ConnectionLease: StatementContext {
         }
     }
 
-    func onlyReads(sql: String) throws -> Bool {
-        try run(sql, nil, ignoringRest: false) { statement, connection in
-            statement.isReadOnly || connection.isReadOnly
+    var isInTransaction: Bool { get throws { try usable().isInTransaction } }
+
+    /// What changes no data, but the connection.
+    private static let changingWords: Set = [
+        "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH",
+    ]
+
+    func refuseWriting(sql: String) throws {
+        let word = SQLiteStatement.words(of: sql, limit: 1).first ?? ""
+        let isPragma = word == "PRAGMA"
+        // Asked before it is compiled, by which a PRAGMA may have its effect already.
+        if Self.changingWords.contains(word) || isPragma && Self.sets(sql) {
+            throw PowerSyncError(.readOnly, "\(word) changes the connection, with which others read, too")
         }
+        let isRefused = try run(sql, nil, ignoringRest: false) { statement, connection in
+            // SQLite takes many a PRAGMA for a change that only tells something. What cannot write finds out.
+            !statement.isReadOnly && !(isPragma && connection.isReadOnly)
+        }
+        if isRefused {
+            throw PowerSyncError(
+                SQLiteError(code: .readOnly, message: "attempt to write a readonly database", sql: sql))
+        }
+    }
+
+    /// Whether a PRAGMA has a value that is not the name of what it tells of.
+    private static func sets(_ pragma: String) -> Bool {
+        if pragma.contains("=") { return true }
+        guard let bracket = pragma.firstIndex(of: "(") else { return false }
+        let name = pragma[..<bracket].split { !$0.isLetter && $0 != "_" }.last?.lowercased() ?? ""
+        return !["_info", "_xinfo", "_list", "_check"].contains { name.hasSuffix($0) }
     }
 
     private static func outcome<Row>(

@@ -47,10 +47,10 @@ public protocol Queries {
 extension Queries {
     /// Runs a callback in a transaction of the writing connection: committed when it returns, rolled back when it throws.
     ///
-    /// Transactions do not nest. `BEGIN` inside the callback is an error of SQLite; for a part that can be undone by itself
-    /// run `SAVEPOINT`, `RELEASE` and `ROLLBACK TO`. Another `writeTransaction` of the database that is asked for inside the
-    /// callback runs after it, in a transaction of its own; a callback that blocks until it is over never ends. Pass the
-    /// transaction on to functions that write instead.
+    /// Transactions do not nest, and end with the callback. `BEGIN`, `COMMIT` and `ROLLBACK` inside it are errors; for a part
+    /// that can be undone by itself run `SAVEPOINT`, `RELEASE` and `ROLLBACK TO`. Another `writeTransaction` of the database
+    /// that is asked for inside the callback runs after it, in a transaction of its own; a callback that blocks until it is
+    /// over never ends. Pass the transaction on to functions that write instead.
     ///
     /// ```swift
     /// try await database.writeTransaction { transaction in

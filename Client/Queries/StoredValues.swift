@@ -44,26 +44,18 @@ package protocol StatementContext: ConnectionContext {
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row>
 
-    /// Returns whether a statement can change nothing: it does not, or the connection does not let it.
+    /// Refuses a statement that changes data, as a connection that only reads does (a database in memory has none), and one
+    /// that changes the connection itself, with which others read behind it.
     ///
-    /// - Parameter sql: the statement; a text that holds several is refused.
-    /// - Returns: whether it is so.
-    /// - Throws: `PowerSyncError`.
-    func onlyReads(sql: String) throws -> Bool
+    /// - Parameter sql: the statement; a text that holds several is refused, too.
+    /// - Throws: `PowerSyncError`, with `.readOnly` for what is refused.
+    func refuseWriting(sql: String) throws
+
+    /// Whether a transaction is open.
+    var isInTransaction: Bool { get throws }
 }
 
 extension StatementContext {
-    /// Refuses a statement that changes something, as a connection that only reads does: a database in memory has none.
-    ///
-    /// - Parameter sql: the statement; a text that holds several is refused, too.
-    /// - Throws: `PowerSyncError`.
-    package func refuseWriting(sql: String) throws {
-        guard try onlyReads(sql: sql) else {
-            throw PowerSyncError(
-                SQLiteError(code: .readOnly, message: "attempt to write a readonly database", sql: sql))
-        }
-    }
-
     /// Runs one statement to its end, which nothing ends before.
     ///
     /// - Parameters:

@@ -1,6 +1,18 @@
+import PowerSyncSQLite
+
 /// A connection while a transaction is open on it.
+///
+/// Nothing runs on it once that is over, and nothing that would end it: it would be committed by itself, whatever the
+/// callback does then.
 struct TransactionContext: Transaction {
     private let connection: any ConnectionContext
+    /// The connection, if it tells whether the transaction is open; one of another making does not.
+    private let telling: (any StatementContext)?
+
+    private init(_ connection: any ConnectionContext) {
+        self.connection = connection
+        telling = connection as? any StatementContext
+    }
 
     /// Runs a callback between `BEGIN IMMEDIATE` and `COMMIT`.
     ///
@@ -23,7 +35,9 @@ struct TransactionContext: Transaction {
             try connection.execute(sql: "BEGIN IMMEDIATE", parameters: [])
         }
         do {
-            let result = try callback(TransactionContext(connection: connection))
+            let transaction = TransactionContext(connection)
+            let result = try callback(transaction)
+            try transaction.checkOpen()
             try connection.execute(sql: "COMMIT", parameters: [])
             return result
         } catch {
@@ -34,28 +48,32 @@ struct TransactionContext: Transaction {
     }
 
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
-        try connection.execute(sql: sql, parameters: parameters)
+        try check(sql)
+        return try connection.execute(sql: sql, parameters: parameters)
     }
 
     func getOptional<RowType>(
         sql: String, parameters: [(any Sendable)?]?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType? {
-        try connection.getOptional(sql: sql, parameters: parameters, mapper: mapper)
+        try check(sql)
+        return try connection.getOptional(sql: sql, parameters: parameters, mapper: mapper)
     }
 
     func getAll<RowType>(
         sql: String, parameters: [(any Sendable)?]?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> [RowType] {
-        try connection.getAll(sql: sql, parameters: parameters, mapper: mapper)
+        try check(sql)
+        return try connection.getAll(sql: sql, parameters: parameters, mapper: mapper)
     }
 
     func get<RowType>(
         sql: String, parameters: [(any Sendable)?]?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType {
-        try connection.get(sql: sql, parameters: parameters, mapper: mapper)
+        try check(sql)
+        return try connection.get(sql: sql, parameters: parameters, mapper: mapper)
     }
 }
 
@@ -64,17 +82,43 @@ extension TransactionContext: StatementContext {
         sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
-        try context.outcome(sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
+        try check(sql)
+        return try context.outcome(sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
     }
 
-    func onlyReads(sql: String) throws -> Bool { try context.onlyReads(sql: sql) }
+    func refuseWriting(sql: String) throws { try context.refuseWriting(sql: sql) }
+
+    var isInTransaction: Bool { get throws { try context.isInTransaction } }
 
     private var context: any StatementContext {
         get throws {
-            guard let connection = connection as? any StatementContext else {
+            guard let telling else {
                 throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
             }
-            return connection
+            return telling
         }
+    }
+}
+
+extension TransactionContext {
+    /// Refuses a statement that would end the transaction, and any other one once it is over.
+    private func check(_ sql: String) throws {
+        let word = SQLiteStatement.words(of: sql, limit: 1).first ?? ""
+        switch word {
+        // SQLite itself refuses BEGIN.
+        case "COMMIT", "END":
+            throw PowerSyncError(
+                .invalidState, "\(word) in a transaction, which is committed when its callback returns")
+        case "ROLLBACK" where !SQLiteStatement.words(of: sql, limit: 4).contains("TO"):
+            throw PowerSyncError(
+                .invalidState, "ROLLBACK in a transaction, which is rolled back when its callback throws")
+        default: try checkOpen()
+        }
+    }
+
+    /// Throws once a statement has ended the transaction, as INSERT OR ROLLBACK does.
+    private func checkOpen() throws {
+        guard let telling, try !telling.isInTransaction else { return }
+        throw PowerSyncError(.invalidState, "The transaction is over, ended by one of its statements")
     }
 }

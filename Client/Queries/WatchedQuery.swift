@@ -124,15 +124,17 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         let known = tables
         let isUnwanted = isUnwanted
         let (found, rows): (Set<String>, [RowType]) = try await database.readLock { connection in
+            let context = isUnwanted == nil ? nil : connection as? any StatementContext
+            // Before its tables are asked for: by that some have their effect already.
+            try context?.refuseWriting(sql: options.sql)
             let tables =
                 try known
                 ?? WatchedTables.resolve(sql: options.sql, parameters: options.parameters, on: connection)
-            guard let isUnwanted, let context = connection as? any StatementContext else {
+            guard let isUnwanted, let context else {
                 let rows = try connection.getAll(
                     sql: options.sql, parameters: options.parameters, mapper: options.mapper)
                 return (tables, rows)
             }
-            try context.refuseWriting(sql: options.sql)
             let outcome = try context.outcome(
                 sql: options.sql, parameters: options.parameters, unless: isUnwanted, mapper: options.mapper)
             guard case .rows(let rows) = outcome else { return (tables, []) }

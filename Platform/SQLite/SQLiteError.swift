@@ -90,9 +90,31 @@ package struct SQLiteError: Error, Equatable {
 
     /// Whether a statement begins or ends a transaction, and so knows no values.
     private static func beginsOrEnds(_ sql: String) -> Bool {
-        let word = sql.drop { $0.isWhitespace }.prefix { $0.isLetter }
-        return ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"].contains(word.uppercased())
+        let word = SQLiteStatement.words(of: sql, limit: 1).first ?? ""
+        return ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"].contains(word)
     }
+
+    /// Messages of SQLite that are these texts, whatever the values are: of functions, windows, VACUUM, ALTER TABLE, triggers.
+    private static let fixedMessages: Set = [
+        "malformed JSON", "JSON cannot hold BLOB values", "json_object() labels must be TEXT",
+        "json_object() requires an even number of arguments",
+        "json_insert() needs an odd number of arguments", "json_replace() needs an odd number of arguments",
+        "json_set() needs an odd number of arguments", "integer overflow",
+        "ESCAPE expression must be a single character", "LIKE or GLOB pattern too complex",
+        "argument of ntile must be a positive integer",
+        "second argument to nth_value must be a positive integer",
+        "frame starting offset must be a non-negative integer",
+        "frame ending offset must be a non-negative integer",
+        "frame starting offset must be a non-negative number",
+        "frame ending offset must be a non-negative number", "cannot VACUUM from within a transaction",
+        "cannot VACUUM - SQL statements in progress", "non-text filename", "output file already exists",
+        "Cannot add a NOT NULL column with default value NULL",
+        "Cannot add a column with non-constant default",
+        "Cannot add a REFERENCES column with non-NULL default value", "CHECK constraint failed",
+        "NOT NULL constraint failed", "type mismatch on DEFAULT", "too many levels of trigger recursion",
+        "cannot change into wal mode from within a transaction",
+        "cannot change out of wal mode from within a transaction",
+    ]
 
     /// Reads the error of the call that has just failed; `result` stands in if the connection has none.
     static func last(
@@ -105,11 +127,12 @@ package struct SQLiteError: Error, Equatable {
             isFresh
             ? connection.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) }
             : sqlite3_errstr(result).map { String(cString: $0) }
+        let message = text ?? "unknown error"
         return SQLiteError(
-            extendedCode: isFresh ? extended : result, message: text ?? "unknown error",
+            extendedCode: isFresh ? extended : result, message: message,
             offset: isFresh && offset >= 0 ? offset : nil, sql: sql,
             mayQuoteValues: isRunning && isFresh && extended & 0xff == SQLITE_ERROR
-                && !(sql.map(beginsOrEnds) ?? false))
+                && !fixedMessages.contains(message) && !(sql.map(beginsOrEnds) ?? false))
     }
 }
 

@@ -54,6 +54,9 @@ package final class AnswerOutput: Sendable {
     /// How many tasks wait for room, or until everything is written.
     package var waiting: Int { state.withLock { $0.waiters.count } }
 
+    /// How many bytes are not written yet, ends of lines included.
+    var unwritten: Int { state.withLock { $0.bytes } }
+
     /// Adds a line; it is written soon.
     package func put(_ line: String) {
         let mustStart = state.withLock { state in

@@ -39,7 +39,8 @@ enum ClientCommand {
             what waits, is answered with the code closed, and a statement that runs is undone. SIGTERM and Ctrl-C end \
             it without that time. The status is 0; it is 1 where the database cannot be opened or closed, and where \
             answers cannot be written any more, for a full disk or since nobody reads them; 64 where the command line \
-            makes no sense.
+            makes no sense. Warnings and errors of syncing are lines on standard error, which may stay unread: beyond \
+            64 KiB they are dropped, and a line says how many.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice --json
@@ -69,7 +70,8 @@ enum ClientCommand {
 
               write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed,
                                                               which is 0 through a view
-              read        sql, args                           rows
+              read        sql, args                           rows; refused is what changes anything, the connection
+                                                              included: BEGIN, ATTACH, CREATE TEMP, a PRAGMA with a value
               watch       sql, args, throttle (1)             events with rows, at first and at each change of a
                                                               table, also to rows that are equal
               unwatch     watch (id)                          ends the watch whose command had this id

@@ -267,10 +267,9 @@ package struct ClientOperations: Sendable {
 
     /// Stops syncing and removes the data and all files; if `soft`, what was downloaded of the data is kept aside.
     func clear(soft: Bool) async throws {
-        try await attachments?.queue.stopSyncing()
-        // First: of files without rows nobody knows whose they are.
-        try await attachments?.queue.clearQueue()
-        try await database.disconnectAndClear(soft: soft)
+        guard let queue = attachments?.queue else { return try await database.disconnectAndClear(soft: soft) }
+        // In one step: of files without rows nobody knows whose they are.
+        try await queue.disconnectAndClear(soft: soft)
     }
 
     /// Subscribes to a stream and holds it.

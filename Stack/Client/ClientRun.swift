@@ -77,6 +77,8 @@ package struct ClientRun: Sendable {
         answerLimit: Int = ClientRun.answerLimit, finishingWithin patience: Duration = Session.patience,
         write: @escaping @Sendable (String) throws -> Void, session: Session
     ) async throws -> Int32 {
+        // Trouble that the SDK copes with is of interest, and standard error is the place for it.
+        let log = LogOutput.onStandardError(session)
         let output = AnswerOutput(write)
         session.onEnd {
             await output.flush()
@@ -85,9 +87,8 @@ package struct ClientRun: Sendable {
         session.onHurry { output.abandon() }
         let poller = try session.poller()
         let events = CheckpointEvents()
-        // Trouble that the SDK copes with is of interest, and standard error is the place for it.
         let operations = try await ClientOperations.open(
-            options, logger: DefaultLogger(minSeverity: .warning), session: session,
+            options, logger: DefaultLogger(minSeverity: .warning, writers: [log]), session: session,
             onCheckpoint: { events.add($0) })
         let run = ClientRun(
             operations, events: events, output: output, lineLimit: lineLimit, answerLimit: answerLimit,

@@ -141,6 +141,26 @@ struct ClientCommandTests {
         }
     #endif
 
+    /// Each failure to connect is a line for it.
+    @Test func standardErrorThatNobodyReadsHoldsUpNothing() async throws {
+        let service = try RawServer { connection in _ = connection.request() }
+        try await withFolder { folder in
+            let log = try FullPipe(folder + "/log")
+            let client = try DrivenProcess(
+                program: "/bin/sh",
+                ["-c", "exec \"$0\" client \"$@\" 2>'\(folder)/log'", EndToEnd.executable]
+                    + Self.options(folder, endpoint: service.url("")))
+            let connected = try await client.ask(#"{"id":1,"op":"connect","retry":1}"#)
+            #expect(connected["ok"] == .bool(true))
+            try await wait(
+                for: "attempts behind failures", read: { service.connections }, until: { $0 >= 5 })
+            #expect(try await client.ask(#"{"id":2,"op":"disconnect"}"#)["ok"] == .bool(true))
+            try client.send(#"{"op":"close"}"#)
+            #expect(try await client.end() == .exited(0))
+            #expect(log.isFull)
+        }
+    }
+
     /// It waits neither for a command nor for the end of them.
     @Test func aReaderThatLeavesIsStatus1WhileTheInputIsOpen() async throws {
         try await withFolder { folder in
@@ -237,5 +257,33 @@ struct ClientCommandTests {
                 }
             }
         }
+    }
+}
+
+/// A named pipe that is full, and that nobody reads.
+private final class FullPipe: Sendable {
+    private let descriptor: Int32
+
+    /// Makes it at a path.
+    init(_ path: String) throws {
+        guard mkfifo(path, 0o600) == 0 else {
+            throw SystemError(.file, "cannot make a pipe", errno: errno)
+        }
+        // For reading, too: else it could not be opened.
+        descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError(.file, "cannot open a pipe", errno: errno) }
+        // Smaller pieces may find room yet.
+        for size in [4096, 1] {
+            let bytes = [UInt8](repeating: 0, count: size)
+            while write(descriptor, bytes, size) > 0 {}
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Whether nothing was read.
+    var isFull: Bool {
+        let byte: [UInt8] = [0]
+        return write(descriptor, byte, 1) < 0 && errno == EAGAIN
     }
 }

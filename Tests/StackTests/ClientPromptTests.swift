@@ -203,6 +203,20 @@ struct ClientPromptTests {
         for size in 1...8 { #expect(shown.output.contains("      -\(size)00\n(1 row)")) }
     }
 
+    @Test func vacuumIsInNoTransaction() async throws {
+        let shown = try await run(
+            "INSERT INTO items (id, name) VALUES ('a', 'one');\n VACUUM;\nSELECT name FROM items;")
+        #expect(shown.errors.isEmpty)
+        #expect(shown.output == "(done)\n(done)\nname\n----\none\n(1 row)")
+    }
+
+    /// The prompt has nothing but the text of an error.
+    @Test func anErrorOfAFunctionHasItsReason() async throws {
+        let shown = try await run("INSERT INTO items (id, name) VALUES ('a', x'00');\nSELECT json('{');")
+        #expect(
+            shown.errors == ["error: line 1: JSON cannot hold BLOB values", "error: line 2: malformed JSON"])
+    }
+
     @Test func aScriptShowsAllRowsWhole() async throws {
         let long = String(repeating: "long ", count: 100)
         let shown = try await run(

@@ -180,6 +180,30 @@ struct ClientRunAttachmentTests {
         }
     }
 
+    /// As it does while another process syncs the file, which has the right to.
+    @Test func clearingThatFailsLeavesRowsAndFiles() async throws {
+        let cat = try file("cat.png", [1])
+        let other = FileLock(path: database + "-sync", like: database)
+        defer { other.release() }
+        try await with { client in
+            let id = try #require(
+                try await client.ask(Self.attach(1, cat))["attachment_id"]?.stringValue)
+            #expect(try other.take())
+            let refused = try await client.ask(#"{"id":2,"op":"clear"}"#)
+            #expect(refused["ok"] == .bool(false) && refused["code"] == .string("invalidState"))
+            #expect(refused["error"] == .string("Cannot clear a database that another process syncs"))
+            #expect(try kept() == ["\(id).png"])
+            let listed = try await client.ask(#"{"id":3,"op":"attachments"}"#)
+            #expect(listed["rows"]?.arrayValue?.first?["id"] == .string(id))
+            let named = try await client.ask(#"{"id":4,"op":"read","sql":"SELECT photo_id FROM items"}"#)
+            #expect(named["rows"]?.text == #"[{"photo_id":"\#(id)"}]"#)
+            other.release()
+            #expect(try await client.ask(#"{"id":5,"op":"clear"}"#)["ok"] == .bool(true))
+            #expect(try await client.ask(#"{"id":6,"op":"attachments"}"#)["rows"]?.text == "[]")
+            #expect(try kept() == [])
+        }
+    }
+
     // MARK: Waiting
 
     @Test func whatIsNotTransferredIsWaitedFor() async throws {

@@ -89,6 +89,21 @@ struct ClientRunTests {
         }
     }
 
+    /// An answer that says it has failed, and rows that stay and are uploaded, would not go together.
+    @Test(arguments: [
+        #"["INSERT INTO items (id) VALUES ('a')"],["COMMIT"],["SELEC"]"#,
+        #"["ROLLBACK"],["INSERT INTO items (id) VALUES ('a')"]"#,
+    ])
+    func aTransactionEndsWithItsCommandAlone(statements: String) async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,"op":"write","tx":[\#(statements)]}"#)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("invalidState"))
+            let rows = try await client.ask(#"{"id":2,"op":"read","sql":"SELECT count(*) AS n FROM items"}"#)
+            #expect(rows["rows"]?.text == #"[{"n":0}]"#)
+            #expect(try await client.ask(#"{"id":3,"op":"crud-count"}"#)["count"] == .number("0"))
+        }
+    }
+
     @Test(arguments: [
         #""op":"read","sql":"SELECT 1; SELECT 2""#, #""op":"watch","sql":"SELECT 1; SELECT 2""#,
         #""op":"write","tx":[["INSERT INTO items (id) VALUES ('a')"],["SELECT 1; DELETE FROM items"]]"#,
@@ -107,6 +122,35 @@ struct ClientRunTests {
             let blank = try await client.ask(#"{"id":3,"op":"read","sql":"SELECT 1 AS a; -- no more\n"}"#)
             #expect(blank["rows"]?.text == #"[{"a":1}]"#)
         }
+    }
+
+    /// They would stay for whoever reads with the same connection later.
+    @Test func whatChangesTheConnectionIsNotRead() async throws {
+        let folder = try TemporaryDirectory(prefix: "copy-")
+        let copy = folder.path + "/copy.db"
+        try await with { client in
+            _ = try await client.ask(Self.insert(1, 7))
+            let statements = [
+                "CREATE TEMP TABLE items AS SELECT 'x' AS id, 8 AS n", "BEGIN", "SAVEPOINT s",
+                "ATTACH ':memory:' AS other", "VACUUM", "VACUUM INTO '\(copy)'",
+                "PRAGMA case_sensitive_like = ON",
+            ]
+            for (index, sql) in statements.enumerated() {
+                for (offset, operation) in ["read", "watch"].enumerated() {
+                    let id = 100 + 10 * index + offset
+                    let answer = try await client.ask(
+                        #"{"id":\#(id),"op":"\#(operation)","sql":"\#(sql)"}"#)
+                    #expect(answer["ok"] == .bool(false) && answer["code"] == .string("readOnly"), "\(sql)")
+                }
+            }
+            for id in 2...9 {
+                let read = try await client.ask(
+                    #"{"id":\#(id),"op":"read","sql":"SELECT n, 'a' LIKE 'A' AS same FROM items"}"#)
+                #expect(read["rows"]?.text == #"[{"n":7,"same":1}]"#)
+            }
+        }
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        folder.remove()
     }
 
     @Test func integersKeepAllDigitsAndRealsStayReals() async throws {

@@ -40,14 +40,12 @@ extension ClientPrompt {
         }
     }
 
-    /// Runs a statement where nothing can be written, if it may be a query; in a transaction if it is none.
-    ///
-    /// A PRAGMA is for the connection that writes, and in a transaction some have no effect.
+    /// Runs a statement where nothing can be written, if it may be a query; in a transaction if it is none, and may be in one.
     private func query(
         _ statement: StatementCollector.Statement, _ rows: TableRows
     ) async throws -> StatementOutcome<Void> {
         let sql = ClientStatement(statement.sql)
-        if statement.isPragma { return try await operations.run(sql, mapper: { try rows.take($0) }) }
+        if statement.standsAlone { return try await operations.run(sql, mapper: { try rows.take($0) }) }
         if statement.mayRead {
             do {
                 return try await operations.read(sql, mapper: { try rows.take($0) })

@@ -45,12 +45,13 @@ package struct ClientPrompt: Sendable {
             console.setPrompt(
                 status.prompt(width: console.layout(.auto).width ?? .max, clock: LocalTime.clock))
         }
-        // A script has standard error for it.
-        let logger =
-            console.isInteractive
-            ? DefaultLogger(
-                minSeverity: .warning, writers: [NewsLogWriter { [weak board] in board?.tell($0) }])
-            : DefaultLogger(minSeverity: .warning)
+        let log: any LogWriterProtocol
+        if console.isInteractive {
+            log = NewsLogWriter { [weak board] in board?.tell($0) }
+        } else {
+            log = LogOutput.onStandardError(session)
+        }
+        let logger = DefaultLogger(minSeverity: .warning, writers: [log])
         let operations = try await ClientOperations.open(options, logger: logger, session: session)
         let prompt = ClientPrompt(
             operations, options: options, console: console, signals: signals, board: board)

@@ -25,8 +25,8 @@ package struct StatementCollector: Sendable {
         /// Whether it may be one that only reads.
         var mayRead: Bool { ["SELECT", "VALUES", "WITH", "EXPLAIN"].contains(firstWord) }
 
-        /// Whether it sets or tells something of the connection.
-        var isPragma: Bool { firstWord == "PRAGMA" }
+        /// Whether it is for the connection that writes, outside of a transaction: in one it has no effect, or fails.
+        var standsAlone: Bool { ["PRAGMA", "VACUUM"].contains(firstWord) }
 
         /// Why it is refused where each statement is a transaction and queries have connections of their own; nil for any
         /// other.

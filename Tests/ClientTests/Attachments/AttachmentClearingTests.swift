@@ -71,6 +71,67 @@ struct AttachmentClearingTests {
         try await bench.close()
     }
 
+    /// As while another process syncs the file, which has the right to.
+    @Test func clearingAllThatFailsLeavesRowsAndFiles() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.save(id: "p1")
+        let path = bench.folder.file("test.db")
+        let other = FileLock(path: path + SyncLock.ending, like: path)
+        defer { other.release() }
+        #expect(try other.take())
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await bench.queue.disconnectAndClear()
+        }
+        #expect(error?.code == .invalidState)
+        #expect(try await bench.row("p1")?.state == .queuedUpload)
+        #expect(bench.bytes("p1.jpg") == [3, 4, 5])
+        other.release()
+        try await bench.queue.disconnectAndClear()
+        #expect(try await bench.rows().isEmpty)
+        let users = "SELECT count(*) FROM users"
+        #expect(try await bench.database.get(users) { try $0.getInt(index: 0) } == 0)
+        #expect(!FileManager.default.fileExists(atPath: bench.folder.file("photos")))
+        #expect(try asides(bench) == [])
+        // And others can come.
+        try await bench.save(id: "p2")
+        #expect(bench.fileNames == ["p2.jpg"])
+        try await bench.close()
+    }
+
+    @Test func ofADatabaseOfAnotherMakingTheFilesGoBehindTheData() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        let queue = AttachmentBench.queue(
+            .init(watch: { AttachmentBench.watchingNothing() }), of: ForeignDatabase(base: bench.database),
+            in: bench.folder, bench.storage)
+        try await bench.save(id: "p1")
+        try await queue.disconnectAndClear()
+        #expect(try await bench.rows().isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: bench.folder.file("photos")))
+        #expect(try asides(bench) == [])
+        try await queue.close()
+        try await bench.close()
+    }
+
+    /// Such as one whose transaction the disk has no room for.
+    @Test func filesAreBackWhenRowsCannotBeRemovedAfterAll() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.save(id: "p1")
+        let log = DefaultLogger(writers: [bench.log])
+        let folder = await bench.queue.folder
+        try await bench.queue.withAttachmentContext { context in
+            _ = await #expect(throws: TestError.self) {
+                try await folder.clear(context.rows, log) { setAside in
+                    // With nothing aside it would prove nothing.
+                    guard setAside() != nil else { return nil }
+                    throw TestError(text: "no room")
+                }
+            }
+        }
+        #expect(bench.bytes("p1.jpg") == [3, 4, 5])
+        #expect(try asides(bench) == [])
+        try await bench.close()
+    }
+
     /// As of a folder on a disk of its own.
     @Test func aFolderThatCannotBeSetAsideIsRemovedWhereItIs() async throws {
         let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))

@@ -137,6 +137,35 @@ import Testing
         try await test.database.close()
     }
 
+    /// What SQLite says of a value without quoting it.
+    @Test(
+        arguments: [
+            ("INSERT INTO users (id, name) VALUES ('u', x'00')", [], "JSON cannot hold BLOB values"),
+            ("SELECT json(?)", ["secret"], "malformed JSON"),
+            ("SELECT abs(-9223372036854775807 - 1) + length(?)", ["secret"], "integer overflow"),
+            ("SELECT 'a' LIKE 'a' ESCAPE ?", ["secret"], "ESCAPE expression must be a single character"),
+            ("VACUUM", [], "cannot VACUUM from within a transaction"),
+            (
+                "ALTER TABLE plain ADD COLUMN b NOT NULL", [],
+                "Cannot add a NOT NULL column with default value NULL"
+            ),
+        ] as [(String, [String], String)])
+    func anErrorThatQuotesNoValueIsToldWhole(
+        _ sql: String, _ parameters: [String], _ message: String
+    ) async throws {
+        let test = try TestDatabase()
+        try await test.database.execute("CREATE TABLE plain (a)")
+        try await test.database.execute("INSERT INTO plain VALUES ('secret')")
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: sql, parameters: parameters)
+            }
+        }
+        try check(
+            error, .invalidStatement, "SQLite failure (code 1): SQL logic error, \(message) for SQL: \(sql)")
+        try await test.database.close()
+    }
+
     // MARK: The upload queue
 
     @Test func anEntryOfTheQueueThatCannotBeRead() async throws {

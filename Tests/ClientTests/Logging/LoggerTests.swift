@@ -31,9 +31,9 @@ struct LoggerTests {
     }
 
     @Test func lineHasSeverityTagAndMessage() {
-        #expect(PrintLogWriter.line(severity: .warning, message: "m", tag: "Tag") == "WARNING: [Tag] m\n")
-        #expect(PrintLogWriter.line(severity: .debug, message: "m", tag: nil) == "DEBUG: m\n")
-        #expect(PrintLogWriter.line(severity: .fault, message: "m", tag: "") == "FAULT: m\n")
+        #expect(PrintLogWriter.line(severity: .warning, message: "m", tag: "Tag") == "WARNING: [Tag] m")
+        #expect(PrintLogWriter.line(severity: .debug, message: "m", tag: nil) == "DEBUG: m")
+        #expect(PrintLogWriter.line(severity: .fault, message: "m", tag: "") == "FAULT: m")
     }
 
     @Test func severitiesHaveNumbersAndNames() {

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
@@ -109,7 +110,11 @@ struct StoredValuesTests {
             try context.refuseWriting(sql: sql)
             _ = try context.outcome(sql: sql, parameters: [], mapper: { _ in })
         }
-        for sql in ["INSERT INTO users (id, name) VALUES ('u', 'A')", "CREATE TABLE plain (v)"] {
+        let copy = test.folder.file("copy")
+        for sql in [
+            "INSERT INTO users (id, name) VALUES ('u', 'A')", "CREATE TABLE plain (v)", "VACUUM",
+            "CREATE TEMP TABLE users AS SELECT 'u' AS id", "VACUUM INTO '\(copy)'",
+        ] {
             let error = await #expect(throws: PowerSyncError.self) {
                 try await test.database.readLock { try read($0, sql) }
             }
@@ -117,7 +122,27 @@ struct StoredValuesTests {
             #expect(error?.errorDescription?.contains("attempt to write a readonly database") == true)
         }
         #expect(try await test.count("users") == 0)
-        for sql in ["SELECT * FROM users", "PRAGMA foreign_keys", "EXPLAIN DELETE FROM users"] {
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        for sql in [
+            "BEGIN", "; -- now\nbegin", "SAVEPOINT s", "COMMIT", "ATTACH ':memory:' AS other", "DETACH other",
+            "PRAGMA case_sensitive_like = ON", "PRAGMA case_sensitive_like(1)",
+        ] {
+            // Of connections for reading there are four.
+            for _ in 0..<4 {
+                let error = await #expect(throws: PowerSyncError.self) {
+                    try await test.database.readLock { try read($0, sql) }
+                }
+                #expect(error?.code == .readOnly)
+                #expect(error?.errorDescription?.hasSuffix("with which others read, too") == true)
+            }
+        }
+        for _ in 0..<4 {
+            #expect(try await test.database.get("SELECT 'a' LIKE 'A'") { try $0.getBoolean(index: 0) })
+        }
+        for sql in [
+            "SELECT * FROM users", "PRAGMA foreign_keys", "EXPLAIN DELETE FROM users",
+            "PRAGMA main.table_info(users)", "PRAGMA \"table_xinfo\" ('users')", "PRAGMA quick_check(1)",
+        ] {
             try await test.database.readLock { try read($0, sql) }
             try await test.database.readTransaction { try read($0, sql) }
         }

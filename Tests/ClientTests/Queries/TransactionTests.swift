@@ -74,6 +74,56 @@ struct TransactionTests {
         #expect(try await test.count("plain") == 0)
     }
 
+    @Test(arguments: [
+        "COMMIT", "end transaction;", "; -- done\n/* really */ commit", "ROLLBACK", "rollback transaction",
+    ])
+    func aStatementThatWouldEndTheTransactionIsRefused(sql: String) async throws {
+        let test = try TestDatabase()
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+                try transaction.execute(sql: sql, parameters: [])
+            }
+        }
+        #expect(error?.code == .invalidState)
+        #expect(try await test.count("users") == 0)
+        #expect(try await test.count("ps_crud") == 0)
+        // Refused, it has ended nothing.
+        try await test.database.writeTransaction { transaction in
+            try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+            #expect(throws: PowerSyncError.self) {
+                _ = try transaction.getOptional(sql: sql, parameters: []) { _ in true }
+            }
+            try transaction.execute(sql: Self.insert, parameters: ["2", "B"])
+        }
+        #expect(try await test.count("users") == 2)
+    }
+
+    /// Each would be committed by itself.
+    @Test func nothingRunsOnceAStatementHasRolledBack() async throws {
+        let test = try TestDatabase()
+        try await test.database.execute("CREATE TABLE plain (id INTEGER PRIMARY KEY)")
+        let texts = Lock<[String?]>([])
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: "INSERT INTO plain VALUES (1)", parameters: [])
+                let errors = [
+                    "INSERT OR ROLLBACK INTO plain VALUES (1)", "INSERT INTO plain VALUES (2)",
+                    "INSERT INTO users (id, name) VALUES ('1', 'A')", "BEGIN",
+                ].map { sql in
+                    #expect(throws: PowerSyncError.self) {
+                        try transaction.execute(sql: sql, parameters: [])
+                    }
+                }
+                texts.withLock { $0 = errors.map { $0?.errorDescription } }
+            }
+        }
+        let over = "The transaction is over, ended by one of its statements"
+        #expect(texts.withLock { Array($0.dropFirst()) } == [over, over, over])
+        #expect(error?.code == .invalidState && error?.errorDescription == over)
+        for table in ["plain", "users", "ps_crud"] { #expect(try await test.count(table) == 0) }
+    }
+
     @Test(.behaviour(27)) func anyValueIsReturned() async throws {
         let database = try TestDatabase().database
         let nothing = try await database.writeTransaction { _ in nil as Any? }
