@@ -124,7 +124,8 @@ enum ClientCommand {
                 "--attachment-cache", "N", help: "How many files are kept that no row names any more.",
                 standard: "100"),
             Option(
-                "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's."),
+                "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's.",
+                mayBeEmpty: true),
             Option("--ca-file", "FILE", help: "The authorities to trust, as PEM, in place of the system's."),
             Option("--client-cert", "FILE", help: "The client's certificate, as PEM."),
             Option("--client-key", "FILE", help: "Its key, if it does not stand beside it."),
