@@ -35,20 +35,23 @@ struct ClientPromptTests {
     private var database: String { folder.path + "/c.db" }
 
     /// Runs a script to its end; with the query of the ids of files, if there are any.
-    private func run(_ script: String, attachments: String? = nil) async throws -> Shown {
-        try await run(bytes: Data(script.utf8), attachments: attachments)
+    private func run(
+        _ script: String, schema: Schema = Self.schema, attachments: String? = nil
+    ) async throws -> Shown {
+        try await run(bytes: Data(script.utf8), schema: schema, attachments: attachments)
     }
 
     /// Runs a script, be it a text or not, to its end.
     ///
     /// - Parameters:
     ///   - script: the script.
+    ///   - schema: the tables.
     ///   - attachments: the query of the ids of files, if there are any.
     ///   - write: called for what is shown, before that is kept.
     /// - Returns: what it has shown.
     /// - Throws: what the run throws.
     private func run(
-        bytes script: Data, attachments: String? = nil,
+        bytes script: Data, schema: Schema = Self.schema, attachments: String? = nil,
         write: @escaping @Sendable (String) throws -> Void = { _ in }
     ) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
@@ -56,10 +59,10 @@ struct ClientPromptTests {
         let input = open(file, O_RDONLY | O_CLOEXEC)
         defer { close(input) }
         var options = ClientOptions(
-            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+            database: database, schema: schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
         if let attachments {
             options.schema = Schema(
-                tables: Self.schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
+                tables: schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
             options.login = .user("u", backend: "http://127.0.0.1:1")
             options.attachments = AttachmentOptions(attachments)
         }
@@ -320,6 +323,43 @@ struct ClientPromptTests {
                 items | n      | integer
                 """)
         #expect(shown.errors == ["error: line 4: there is no table absent; .tables lists them"])
+    }
+
+    @Test func aTableMayBeginAsThoseOfTheSDKDo() async throws {
+        let schema = Schema(
+            Table(name: "ps_notes", columns: [.text("name")]),
+            Table(name: "PS_Other", columns: [.integer("n")], localOnly: true),
+            Table(name: "ps_data__x", columns: [.text("name")]),
+            Table(name: "items", columns: [.text("name")], viewNameOverride: "ps_data_local__y"),
+            RawTable(name: "ps_raw", schema: RawTableSchema(), clear: "DELETE FROM ps_raw"))
+        let shown = try await run(
+            """
+            CREATE TABLE ps_raw (id TEXT NOT NULL PRIMARY KEY, name TEXT);
+            .tables
+            .schema ps_notes
+            .schema ps_raw
+            .schema ps_crud
+            """, schema: schema)
+        #expect(
+            shown.output == """
+                (done)
+                table            | kind
+                -----------------+-----------
+                PS_Other         | local only
+                ps_data__x       | synced
+                ps_data_local__y | synced
+                ps_notes         | synced
+                ps_raw           | raw
+                table    | column | type
+                ---------+--------+-----
+                ps_notes | id     | text
+                ps_notes | name   | text
+                table  | column | type
+                -------+--------+-----
+                ps_raw | id     | TEXT
+                ps_raw | name   | TEXT
+                """)
+        #expect(shown.errors == ["error: line 5: there is no table ps_crud; .tables lists them"])
     }
 
     @Test func theStatusOfAClientThatHasNeverSynced() async throws {
