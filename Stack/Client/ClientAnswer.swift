@@ -74,6 +74,7 @@ enum ClientAnswer {
         [
             JSONMember("connected", .bool(status.connected)),
             JSONMember("connecting", .bool(status.connecting)),
+            JSONMember("syncedElsewhere", .bool(status.isSyncedElsewhere)),
             JSONMember("hasSynced", status.hasSynced.map { .bool($0) } ?? .null),
             JSONMember("lastSyncedAt", status.lastSyncedAt.map(milliseconds) ?? .null),
             JSONMember("downloading", .bool(status.downloading)),

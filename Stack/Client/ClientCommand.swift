@@ -79,12 +79,13 @@ enum ClientCommand {
                                                               held is asked for again by the next connect
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
-              status                                          connected, connecting, hasSynced, lastSyncedAt,
-                                                              downloading, uploading, downloadError, uploadError,
-                                                              progress (downloaded, total)
+              status                                          connected, connecting, syncedElsewhere (by another
+                                                              process), hasSynced, lastSyncedAt, downloading, uploading,
+                                                              downloadError, uploadError, progress (downloaded, total)
               wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name),
                                                               attachments: those that are named are here and in the
-                                                              storage; a timeout of 0 asks once
+                                                              storage; a timeout of 0 asks once. up-to-date fails while
+                                                              another process syncs the file
               crud-count                                      how many entries wait for upload
               attach      file, media_type (by its name), tx  saves a copy of a file; attachment_id. In tx, which is the
                                                               same transaction, {"$attachment":true} is that id

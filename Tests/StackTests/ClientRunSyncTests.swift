@@ -221,6 +221,49 @@ struct ClientRunSyncTests {
         }
     }
 
+    /// What another process has is a lock beside the file, which a client cannot tell from one of its own process.
+    @Test func whatAnotherProcessSyncsIsSaidToBeAndNotWaitedFor() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let peer = try ScriptedPeer()
+        let database = folder.path + "/c.db"
+        let client = try DrivenClient(
+            ClientOptions(
+                database: database, schema: Schema(Table(name: "items", columns: [.text("name")])),
+                endpoint: peer.url, login: .user("u", backend: peer.url)))
+        // Not connected, it may still be up to date one day.
+        let early = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+        #expect(early["code"] == .string("timedOut"))
+        client.send(#"{"id":2,"op":"wait","for":"up-to-date"}"#)
+        #expect(try await client.ask(#"{"id":3,"op":"status"}"#)["syncedElsewhere"] == .bool(false))
+        let another = FileLock(path: database + "-sync", like: database)
+        #expect(try another.take())
+        #expect(try await client.ask(Self.connect)["ok"] == .bool(true))
+        let status = try await client.ask(#"{"id":4,"op":"status"}"#)
+        #expect(status["syncedElsewhere"] == .bool(true))
+        #expect(status["connected"] == .bool(false) && status["connecting"] == .bool(false))
+        client.send(
+            #"{"id":5,"op":"wait","for":"up-to-date"}"#,
+            #"{"id":6,"op":"wait","for":"up-to-date","timeout":0}"#,
+            #"{"id":7,"op":"wait","for":"up-to-date","timeout":600}"#,
+            #"{"id":8,"op":"wait","for":"queue-empty"}"#)
+        for id in [2, 5, 6, 7] {
+            let answer = try await client.answered(id)
+            #expect(answer["code"] == .string("invalidState"))
+            #expect(answer["error"]?.stringValue?.hasPrefix("another process syncs this file") == true)
+        }
+        // What the file itself says is waited for all the same.
+        #expect(try await client.answered(8)["ok"] == .bool(true))
+        another.release()
+        let stream = try await peer.stream()
+        try await self.status(client, "the connection") {
+            $0["connected"] == .bool(true) && $0["syncedElsewhere"] == .bool(false)
+        }
+        stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+        #expect(try await client.ask(#"{"id":9,"op":"wait","for":"up-to-date"}"#)["ok"] == .bool(true))
+        #expect(try await client.end() == 0)
+        folder.remove()
+    }
+
     @Test func aTokenAloneSyncsAndUploadsNothing() async throws {
         try await with(login: { _ in .token("secret") }) { client, peer in
             _ = try await client.ask(
