@@ -117,6 +117,10 @@ struct ClientOptionsTests {
         #expect(error?.message == "--client-key needs --client-cert FILE")
     }
 
+    private func connector(of options: ClientOptions) -> any PowerSyncBackendConnectorProtocol {
+        ClientConnector.make(options, telling: RefusedUploads { _ in })
+    }
+
     @Test func theWayToTheBackendIsAsTheOptionsSay() async throws {
         let backend = try RawServer { connection in
             guard connection.request() != nil else { return }
@@ -128,13 +132,13 @@ struct ClientOptionsTests {
         let proxy = try TestProxy()
         let login = ["--backend", backend.url(), "--user", "u"]
         let chosen = try options(login + ["--proxy", proxy.url()])
-        #expect(try await ClientConnector.make(chosen).fetchCredentials()?.token == "t")
+        #expect(try await connector(of: chosen).fetchCredentials()?.token == "t")
         #expect(proxy.lines == ["GET http://127.0.0.1:\(backend.port)/api/auth/token?user_id=u HTTP/1.1"])
         // A file that is not there is told by the one that is given, whichever that is.
         for option in ["--ca-file", "--client-cert"] {
             let absent = try options(login + [option, folder.path + "/absent.pem"])
             let error = await #expect(throws: PowerSyncError.self) {
-                try await ClientConnector.make(absent).fetchCredentials()
+                try await connector(of: absent).fetchCredentials()
             }
             #expect(error?.code == .fileAccess, "\(option)")
         }
@@ -143,7 +147,7 @@ struct ClientOptionsTests {
                 "--client-cert", folder.path + "/schema.json", "--client-key", folder.path + "/absent.pem",
             ])
         let error = await #expect(throws: PowerSyncError.self) {
-            try await ClientConnector.make(keyless).fetchCredentials()
+            try await connector(of: keyless).fetchCredentials()
         }
         #expect(error?.code == .fileAccess)
         #expect(error?.localizedDescription.contains("absent.pem") == true)

@@ -36,9 +36,10 @@ struct ClientPromptTests {
 
     /// Runs a script to its end; with the query of the ids of files, if there are any.
     private func run(
-        _ script: String, schema: Schema = Self.schema, attachments: String? = nil
+        _ script: String, schema: Schema = Self.schema, attachments: String? = nil,
+        peer: ScriptedPeer? = nil
     ) async throws -> Shown {
-        try await run(bytes: Data(script.utf8), schema: schema, attachments: attachments)
+        try await run(bytes: Data(script.utf8), schema: schema, attachments: attachments, peer: peer)
     }
 
     /// Runs a script, be it a text or not, to its end.
@@ -47,11 +48,13 @@ struct ClientPromptTests {
     ///   - script: the script.
     ///   - schema: the tables.
     ///   - attachments: the query of the ids of files, if there are any.
+    ///   - peer: the service and the backend; nil for none.
     ///   - write: called for what is shown, before that is kept.
     /// - Returns: what it has shown.
     /// - Throws: what the run throws.
     private func run(
         bytes script: Data, schema: Schema = Self.schema, attachments: String? = nil,
+        peer: ScriptedPeer? = nil,
         write: @escaping @Sendable (String) throws -> Void = { _ in }
     ) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
@@ -65,6 +68,10 @@ struct ClientPromptTests {
                 tables: schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
             options.login = .user("u", backend: "http://127.0.0.1:1")
             options.attachments = AttachmentOptions(attachments)
+        }
+        if let peer {
+            options.endpoint = peer.url
+            options.login = .user("u", backend: peer.url)
         }
         let chosen = options
         let lines = Lock<[String]>([])
@@ -89,10 +96,11 @@ struct ClientPromptTests {
     /// Runs a prompt at which a test types, until it types the end.
     private func prompt(
         _ console: TypedConsole, signals: PromptSignals = PromptSignals(),
-        endpoint: String = "http://127.0.0.1:1", transport: TransportOptions? = nil
+        endpoint: String = "http://127.0.0.1:1", login: ClientOptions.Login = .token("t"),
+        transport: TransportOptions? = nil
     ) -> Task<Int32?, any Error> {
         var made = ClientOptions(
-            database: database, schema: Self.schema, endpoint: endpoint, login: .token("t"))
+            database: database, schema: Self.schema, endpoint: endpoint, login: login)
         made.transport = transport
         let options = made
         return Task {
@@ -452,6 +460,47 @@ struct ClientPromptTests {
         #expect(!console.shown.contains { $0.contains("secret") })
     }
 
+    @Test func aScriptWhoseWriteIsRefusedHasFailed() async throws {
+        let peer = try ScriptedPeer(results: ScriptedPeer.refusing("bad", isUndecided: false))
+        // What comes behind it is uploaded when that was told.
+        let shown = try await run(
+            """
+            .connect
+            INSERT INTO items (id, name) VALUES ('bad', 'x');
+            .wait queue-empty
+            INSERT INTO items (id, name) VALUES ('good', 'x');
+            .wait queue-empty
+            """, peer: peer)
+        #expect(
+            shown.errors == [
+                "error: upload refused: items bad: must be positive (CHECK_VIOLATION); "
+                    + "its transaction has left the queue"
+            ])
+        #expect(shown.status == 1)
+    }
+
+    @Test func whatTheBackendLeavesToThePersonIsToldOnceAndCanBeDiscarded() async throws {
+        let peer = try ScriptedPeer(results: ScriptedPeer.refusing("bad", isUndecided: true))
+        let console = TypedConsole()
+        let run = prompt(console, endpoint: peer.url, login: .user("u", backend: peer.url))
+        console.type(.text(".discard", number: 1))
+        console.type(.text(".connect", number: 2))
+        console.type(.text("INSERT INTO items (id, name) VALUES ('bad', 'x');", number: 3))
+        let news = """
+            upload refused: items bad: must be positive (CHECK_VIOLATION); \
+            its transaction stays in the queue until .discard
+            """
+        try await wait(for: "the news", read: { console.shown }, until: { $0.contains(news) })
+        try await wait(for: "more attempts") { peer.requests("POST /api/data ").count > 2 }
+        console.type(.text(".discard", number: 4))
+        console.type(.text(".wait queue-empty", number: 5))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.failures == ["no transaction waits for a decision of this client"])
+        #expect(console.shown.contains("discarded: 1 change"))
+        #expect(console.shown.filter { $0 == news }.count == 1)
+    }
+
     @Test func helpNamesEveryCommand() async throws {
         let shown = try await run(".help")
         let names = Set(
@@ -460,8 +509,8 @@ struct ClientPromptTests {
             }.filter { $0.hasPrefix(".") })
         #expect(
             names.isSuperset(of: [
-                ".connect", ".disconnect", ".status", ".wait", ".queue", ".tables", ".schema", ".watch",
-                ".unwatch", ".stream", ".unstream", ".streams", ".clear", ".mode", ".help", ".quit",
+                ".connect", ".disconnect", ".status", ".wait", ".queue", ".discard", ".tables", ".schema",
+                ".watch", ".unwatch", ".stream", ".unstream", ".streams", ".clear", ".mode", ".help", ".quit",
             ]))
         #expect(shown.output.contains("\n.wait STATE [SECONDS]"))
     }

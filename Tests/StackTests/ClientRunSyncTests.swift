@@ -15,10 +15,11 @@ struct ClientRunSyncTests {
     private func with(
         login: ((ScriptedPeer) -> ClientOptions.Login)? = nil, usesCheckpointRequests: Bool = false,
         reading read: @escaping @Sendable (String) -> Void = { _ in },
+        results: @escaping @Sendable (String) -> String? = { _ in nil },
         _ body: (DrivenClient, ScriptedPeer) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
-        let peer = try ScriptedPeer()
+        let peer = try ScriptedPeer(results: results)
         var options = ClientOptions(
             database: folder.path + "/c.db",
             schema: Schema(Table(name: "items", columns: [.text("name")])), endpoint: peer.url,
@@ -137,6 +138,63 @@ struct ClientRunSyncTests {
                 ScriptedPeer.complete(1))
             #expect(try await client.answered(3)["ok"] == .bool(true))
             #expect(peer.requests("POST /api/data ").count == 1)
+        }
+    }
+
+    private static func insert(_ row: String, id: Int) -> String {
+        #"{"id":\#(id),"op":"write","tx":[["INSERT INTO items (id, name) VALUES ('\#(row)', 'x')"]]}"#
+    }
+
+    @Test func whatTheBackendRefusesIsAnEvent() async throws {
+        try await with(results: ScriptedPeer.refusing("bad", isUndecided: false)) { client, peer in
+            _ = try await client.ask(Self.connect)
+            _ = try await peer.stream()
+            _ = try await client.ask(Self.insert("bad", id: 1))
+            try await wait(for: "the event") { client.events("rejected").count == 1 }
+            let event = client.events("rejected")[0]
+            let time = try #require(event["at"]?.int64Value)
+            let number = try #require(event["transaction"]?.int64Value)
+            #expect(
+                event.text == #"""
+                    {"event":"rejected","at":\#(time),"code":"CHECK_VIOLATION","message":"must be positive",\#
+                    "table":"items","id":"bad","rejection":"0190","transaction":\#(number),"undecided":false}
+                    """#)
+            #expect(try await client.ask(#"{"id":2,"op":"crud-count"}"#)["count"] == .number("0"))
+            // There is nothing to decide, and what comes behind it is taken.
+            let refused = try await client.ask(#"{"id":3,"op":"discard"}"#)
+            #expect(refused["code"] == .string("invalidState"))
+            _ = try await client.ask(Self.insert("good", id: 4))
+            #expect(try await client.ask(#"{"id":5,"op":"wait","for":"queue-empty"}"#)["ok"] == .bool(true))
+            #expect(client.events("rejected").count == 1)
+        }
+    }
+
+    @Test func whatTheBackendLeavesToTheClientWaitsUntilItIsDiscarded() async throws {
+        try await with(results: ScriptedPeer.refusing("bad", isUndecided: true)) { client, peer in
+            _ = try await client.ask(Self.insert("bad", id: 1))
+            // Nobody has refused it yet.
+            let early = try await client.ask(#"{"id":2,"op":"discard"}"#)
+            #expect(early["code"] == .string("invalidState"))
+            _ = try await client.ask(Self.connect)
+            _ = try await peer.stream()
+            try await wait(for: "the event") { client.events("rejected").count == 1 }
+            #expect(client.events("rejected")[0]["undecided"] == .bool(true))
+            _ = try await client.ask(Self.insert("good", id: 3))
+            // It is refused with each attempt, and told once.
+            let attempts = peer.requests("POST /api/data ").count
+            try await wait(for: "more attempts") { peer.requests("POST /api/data ").count > attempts + 2 }
+            let waiting = try await status(client, "the error") { $0["uploadError"]?.isNull == false }
+            #expect(waiting["uploadError"]?["code"] == .string("uploadUndecided"))
+            #expect(try await client.ask(#"{"id":4,"op":"crud-count"}"#)["count"] == .number("2"))
+            #expect(client.events("rejected").count == 1)
+            let discarded = try await client.ask(#"{"id":5,"op":"discard"}"#)
+            #expect(discarded.text == #"{"id":5,"ok":true,"count":1}"#)
+            #expect(try await client.ask(#"{"id":6,"op":"wait","for":"queue-empty"}"#)["ok"] == .bool(true))
+            #expect(peer.requests("POST /api/data ").last?.contains(#""id":"good""#) == true)
+            try await status(client, "the end of the error") { $0["uploadError"]?.isNull == true }
+            let again = try await client.ask(#"{"id":7,"op":"discard"}"#)
+            #expect(again["code"] == .string("invalidState"))
+            #expect(client.events("rejected").count == 1)
         }
     }
 

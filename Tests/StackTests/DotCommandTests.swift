@@ -18,6 +18,7 @@ struct DotCommandTests {
         (".unstream --all lists {}", .unstream(ClientStream(name: "lists", parameters: [:]), all: true)),
         (".streams", .streams), (".watch SELECT 1, 2;", .watch("SELECT 1, 2")), (".unwatch", .unwatch(nil)),
         (".unwatch 3", .unwatch(3)), (".queue", .queue),
+        (".discard", .discard),
         (".wait first-sync", .wait(.firstSync, seconds: nil)),
         (".wait queue-empty 0.5", .wait(.queueEmpty, seconds: 0.5)),
         (".wait up-to-date 30;", .wait(.upToDate, seconds: 30)), (".mode line", .mode(.line)),

@@ -63,6 +63,9 @@ extension ClientPrompt {
             if ended.isEmpty { throw ClientError("there is no such watch") }
             await console.show("ended: " + ended.map { "watch \($0)" }.joined(separator: ", "))
         case .queue: try await showQueue()
+        case .discard:
+            let count = try await operations.discard()
+            await console.show("discarded: \(Self.counted(count, "change"))")
         case .attachments: try await showAttachments()
         case .attach(let file, let sql): try await attach(file, sql)
         case .export(let id, let file): try await export(id, to: file)

@@ -29,6 +29,8 @@ package enum DotCommand: Sendable, Equatable {
     case unwatch(Int?)
     /// Tells what waits to be uploaded.
     case queue
+    /// Gives up the transaction that the backend refuses and leaves to the client.
+    case discard
     /// Lists the files that belong to rows.
     case attachments
     /// Saves a file, with a statement in the same transaction.
@@ -55,6 +57,7 @@ package enum DotCommand: Sendable, Equatable {
         ),
         (".wait stream NAME [JSON] [SECONDS]", "wait for the data of a sync stream, with parameters"),
         (".queue", "what waits to be uploaded"),
+        (".discard", "give up the transaction that the backend refuses, and leaves to you"),
         (".tables", "the tables"),
         (".schema [TABLE]", "their columns"),
         (".watch SQL", "show a query now and after each change"),
@@ -104,6 +107,7 @@ package enum DotCommand: Sendable, Equatable {
             if word != nil, number == nil { throw Self.usage(of: name) }
             self = .unwatch(number)
         case ".queue": self = .queue
+        case ".discard": self = .discard
         case ".attachments": self = .attachments
         case ".attach":
             guard let file = words.nextName() else { throw Self.usage(of: name) }
