@@ -16,13 +16,19 @@ package struct Option: Sendable {
     package let help: String
     /// The default as it is shown, for options that have one.
     package let standard: String?
+    /// Whether an empty value says something; where it does not it counts as a mistake.
+    package let mayBeEmpty: Bool
 
     /// Makes an option of its parts.
-    package init(_ name: String, _ valueName: String? = nil, help: String, standard: String? = nil) {
+    package init(
+        _ name: String, _ valueName: String? = nil, help: String, standard: String? = nil,
+        mayBeEmpty: Bool = false
+    ) {
         self.name = name
         self.valueName = valueName
         self.help = help
         self.standard = standard
+        self.mayBeEmpty = mayBeEmpty
     }
 }
 

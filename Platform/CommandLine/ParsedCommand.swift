@@ -70,7 +70,8 @@ enum ParsedCommand {
             parsed.values[option.name, default: []].append("")
             return
         }
-        guard let value = parts.count > 1 ? parts[1] : rest.popFirst(), !value.isEmpty else {
+        guard let value = parts.count > 1 ? parts[1] : rest.popFirst(), option.mayBeEmpty || !value.isEmpty
+        else {
             throw usage("\(option.name) needs a value: \(option.name) \(valueName)", path)
         }
         parsed.values[option.name, default: []].append(value)

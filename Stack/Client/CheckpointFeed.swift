@@ -13,6 +13,7 @@ import PowerSyncSystem
 final class CheckpointFeed: Sendable {
     private struct State {
         var history = CheckpointHistory()
+        var isSyncedElsewhere = false
         var followers: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastFollower = 0
     }
@@ -22,12 +23,16 @@ final class CheckpointFeed: Sendable {
     /// What ``CheckpointHistory/isCurrent`` says after the newest state.
     var isCurrent: Bool { state.withLock { $0.history.isCurrent } }
 
+    /// Whether another process syncs the file, by the newest state.
+    var isSyncedElsewhere: Bool { state.withLock { $0.isSyncedElsewhere } }
+
     /// Takes the next state.
     ///
     /// - Parameter status: the state.
     /// - Returns: the time of a checkpoint that was applied since the state before; nil if there is none.
     func take(_ status: any SyncStatusData) -> Date? {
         let (time, followers) = state.withLock { state in
+            state.isSyncedElsewhere = status.isSyncedElsewhere
             let time = state.history.take(
                 connected: status.connected, downloading: status.downloading,
                 lacksStream: status.syncStreams?.contains { !$0.subscription.hasSynced } == true,

@@ -48,9 +48,23 @@ enum ClientAnswer {
     static func unreadable(_ error: ClientError) -> JSON { event("error", described(error)) }
 
     /// The event of a checkpoint that was applied completely, or of several of which the last one is told.
-    static func checkpoint(_ checkpoint: CheckpointEvents.Event) -> JSON {
-        let count = checkpoint.count > 1 ? [JSONMember("count", .integer(checkpoint.count))] : []
-        return event("checkpoint", [JSONMember("at", milliseconds(checkpoint.time))] + count)
+    static func checkpoint(_ checkpoint: UntoldEvents<Date>.Event) -> JSON {
+        event("checkpoint", [JSONMember("at", milliseconds(checkpoint.content))] + count(of: checkpoint))
+    }
+
+    /// The event of a transaction that the backend will never take, or of several of which the last one is told.
+    static func rejected(_ refusal: UntoldEvents<RefusedUpload>.Event) -> JSON {
+        let upload = refusal.content
+        var members = [at(upload.time)]
+        for (name, text) in [
+            ("code", upload.code), ("message", upload.message), ("table", upload.table), ("id", upload.rowID),
+            ("rejection", upload.rejectionID),
+        ] {
+            if let text { members.append(JSONMember(name, .string(text))) }
+        }
+        if let number = upload.transactionId { members.append(JSONMember("transaction", .integer(number))) }
+        members.append(JSONMember("undecided", .bool(upload.isUndecided)))
+        return event("rejected", members + count(of: refusal))
     }
 
     /// The event of a result of a watched query.
@@ -74,6 +88,7 @@ enum ClientAnswer {
         [
             JSONMember("connected", .bool(status.connected)),
             JSONMember("connecting", .bool(status.connecting)),
+            JSONMember("syncedElsewhere", .bool(status.isSyncedElsewhere)),
             JSONMember("hasSynced", status.hasSynced.map { .bool($0) } ?? .null),
             JSONMember("lastSyncedAt", status.lastSyncedAt.map(milliseconds) ?? .null),
             JSONMember("downloading", .bool(status.downloading)),
@@ -100,6 +115,11 @@ enum ClientAnswer {
 
     private static func event(_ name: String, _ members: [JSONMember] = []) -> JSON {
         .object([JSONMember("event", .string(name))] + members)
+    }
+
+    /// How many events one stands for, if that is more than itself.
+    private static func count<Content: Sendable>(of event: UntoldEvents<Content>.Event) -> [JSONMember] {
+        event.count > 1 ? [JSONMember("count", .integer(event.count))] : []
     }
 
     private static func identified(_ id: JSON?) -> [JSONMember] { id.map { [JSONMember("id", $0)] } ?? [] }

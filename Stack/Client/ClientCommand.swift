@@ -14,11 +14,12 @@ enum ClientCommand {
         discussion: """
             Without --json it is a prompt: SQL that ends with a semicolon, tables as answers, and commands such as \
             .connect and .help. The prompt says how it stands with the service and how many changes wait to be \
-            uploaded; a connection that is lost or found is told above what is being typed. Arrow up brings back what \
-            was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state in the home folder); what begins \
-            with a space is not kept, and nothing where powersync-stack/history there is a link to /dev/null. Of a \
-            result the first 1,000 rows are shown. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves. While \
-            something runs the system itself edits lines: of one that is pasted then it keeps 4,095 bytes.
+            uploaded; a connection that is lost or found, and what the backend refuses, is told above what is being \
+            typed. Arrow up brings back what was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state \
+            in the home folder); what begins with a space is not kept, and nothing where powersync-stack/history there \
+            is a link to /dev/null. Of a result the first 1,000 rows are shown. Ctrl-C gives up a line or ends what \
+            runs, Ctrl-D leaves. While something runs the system itself edits lines: of one that is pasted then it \
+            keeps 4,095 bytes.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice
@@ -26,8 +27,9 @@ enum ClientCommand {
               connected> SELECT id, name FROM lists;
 
             Where standard input or output is no terminal it is a script of the same lines: results go to standard \
-            output, errors with the number of their line to standard error. What follows an error is done all the same, \
-            and the status is then 1. All rows of a result are shown, which may have 64 MiB.
+            output, errors with the number of their line to standard error. What follows an error is done all the \
+            same, and the status is then 1; so it is where the backend refuses what was written. All rows of a result \
+            are shown, which may have 64 MiB.
 
               echo 'SELECT count(*) FROM lists;' | powersync-stack client --db a.db …
 
@@ -66,6 +68,12 @@ enum ClientCommand {
             A line that cannot be read is answered by the id that stands at its beginning; where there is none, an \
             event {"event":"error","error":…,"code":…} tells of it.
 
+            An event {"event":"rejected","at":…,"code":…,"message":…,"table":…,"id":…,…} tells of each transaction \
+            that the backend will never take, with what the backend says of the change that failed, the id of its row \
+            among that; "transaction" is its number in the queue, "rejection" the name under which the backend keeps \
+            it. It has left the queue, unless "undecided" is true: then the backend leaves it to the client, and it \
+            stays first in the queue, with nothing behind it uploaded, until the command discard.
+
             Commands, with the members that they may have; times in milliseconds but for timeout and ttl, in seconds:
 
               write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed,
@@ -79,14 +87,17 @@ enum ClientCommand {
               disconnect                                      stops syncing
               clear       soft (false)                        stops syncing, removes data and files; a stream that is
                                                               held is asked for again by the next connect
+              discard                                         gives up the transaction that the backend refuses and
+                                                              leaves to the client; count of its changes
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
-              status                                          connected, connecting, hasSynced, lastSyncedAt,
-                                                              downloading, uploading, downloadError, uploadError,
-                                                              progress (downloaded, total)
+              status                                          connected, connecting, syncedElsewhere (by another
+                                                              process), hasSynced, lastSyncedAt, downloading, uploading,
+                                                              downloadError, uploadError, progress (downloaded, total)
               wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name),
                                                               attachments: those that are named are here and in the
-                                                              storage; a timeout of 0 asks once
+                                                              storage; a timeout of 0 asks once. up-to-date fails while
+                                                              another process syncs the file
               crud-count                                      how many entries wait for upload
               attach      file, media_type (by its name), tx  saves a copy of a file; attachment_id. In tx, which is the
                                                               same transaction, {"$attachment":true} is that id
@@ -96,11 +107,11 @@ enum ClientCommand {
               close                                           ends with status 0
 
             An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied, before or behind what a \
-            wait answers. Where more than 1,024 are not told yet, the last one stands for "count" of them. Bytes are \
-            {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits. A text \
-            that holds several statements is refused. A command may have 64 MiB, and so may what it gives: more is an \
-            error with the code answerTooLarge. 1,024 watches and waits may be open at a time, whose commands have 64 \
-            MiB together.
+            wait answers. Where more than 1,024 events of a kind are not told yet, the last one stands for "count" of \
+            them. Bytes are {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of \
+            64 bits. A text that holds several statements is refused. A command may have 64 MiB, and so may what it \
+            gives: more is an error with the code answerTooLarge. 1,024 watches and waits may be open at a time, whose \
+            commands have 64 MiB together.
 
             The schema is the JSON that the core of all PowerSync clients takes:
 
@@ -126,7 +137,8 @@ enum ClientCommand {
                 "--attachment-cache", "N", help: "How many files are kept that no row names any more.",
                 standard: "100"),
             Option(
-                "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's."),
+                "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's.",
+                mayBeEmpty: true),
             Option("--ca-file", "FILE", help: "The authorities to trust, as PEM, in place of the system's."),
             Option("--client-cert", "FILE", help: "The client's certificate, as PEM."),
             Option("--client-key", "FILE", help: "Its key, if it does not stand beside it."),

@@ -4,14 +4,19 @@ import PowerSync
 enum ClientConnector {
     /// Makes the connector for what stands in the command line.
     ///
-    /// - Parameter options: the options.
+    /// - Parameters:
+    ///   - options: the options.
+    ///   - refused: hears what the backend says of uploads.
     /// - Returns: the connector.
-    static func make(_ options: ClientOptions) -> any PowerSyncBackendConnectorProtocol {
+    static func make(
+        _ options: ClientOptions, telling refused: RefusedUploads
+    ) -> any PowerSyncBackendConnectorProtocol {
         switch options.login {
         case .token(let token): TokenConnector(endpoint: options.endpoint, token: token)
         case .user(let user, let backend):
             BackendConnector(
-                url: backend, user: user, endpoint: options.endpoint, transport: options.transport)
+                url: backend, user: user, endpoint: options.endpoint, transport: options.transport,
+                onVerdict: { refused.take($0) }, decide: { refused.decide($0, $1) })
         }
     }
 }

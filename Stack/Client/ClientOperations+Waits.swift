@@ -22,7 +22,8 @@ extension ClientOperations {
     ///   - timeout: how long at most, in seconds; nil for ever, and 0 for a question that is asked once, however long
     ///   the answer takes.
     ///   - begin: waits for what must be over before anything is looked at; that counts as waiting, too.
-    /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
+    /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `ClientError` for what nobody here can
+    ///   find out; `CancellationError`.
     func wait(
         for condition: ClientRequest.Condition, timeout: Double?,
         after begin: @escaping @Sendable () async throws -> Void = {}
@@ -120,7 +121,14 @@ extension ClientOperations {
     ///
     /// The stream is asked about before and after the database: a checkpoint that is announced in between is not
     /// missed. What the service knows and has not announced nobody here can know.
+    ///
+    /// - Throws: `ClientError` while another process has the stream; what the SDK throws.
     private func isUpToDate() async throws -> Bool {
+        guard !checkpoints.isSyncedElsewhere else {
+            throw ClientError(
+                "another process syncs this file, and what it still lacks is not known here; this one takes over when "
+                    + "that ends", code: .invalidState)
+        }
         guard checkpoints.isCurrent else { return false }
         let isUploaded = try await isTrue(Self.isUploaded)
         return isUploaded && checkpoints.isCurrent

@@ -20,6 +20,8 @@ package struct ClientOperations: Sendable {
     let checkpoints: CheckpointFeed
     /// The files that belong to rows; nil for a client that has none.
     let attachments: ClientAttachments?
+    /// What the backend refuses.
+    private let refused: RefusedUploads
     /// Hands the feed each state.
     private let observation: StatusObservation
     private let connector: any PowerSyncBackendConnectorProtocol
@@ -28,12 +30,13 @@ package struct ClientOperations: Sendable {
 
     private init(
         _ database: any PowerSyncDatabaseProtocol, checkpoints: CheckpointFeed,
-        attachments: ClientAttachments?, observation: StatusObservation,
+        attachments: ClientAttachments?, refused: RefusedUploads, observation: StatusObservation,
         connector: any PowerSyncBackendConnectorProtocol, connectOptions: ConnectOptions
     ) {
         self.database = database
         self.checkpoints = checkpoints
         self.attachments = attachments
+        self.refused = refused
         self.observation = observation
         self.connector = connector
         self.connectOptions = connectOptions
@@ -47,12 +50,14 @@ package struct ClientOperations: Sendable {
     ///   - session: closes it.
     ///   - onCheckpoint: called for each checkpoint that is applied from now on, with its time; must be quick, and call
     ///   nothing of the database.
+    ///   - onRefusal: called for each transaction that the backend refuses; must be quick.
     /// - Returns: the operations.
     /// - Throws: `PowerSyncError` if it cannot be opened; `ClientError`, or what the queue throws, if the files cannot be
     ///   known.
     static func open(
         _ options: ClientOptions, logger: any LoggerProtocol, session: Session,
-        onCheckpoint: @escaping @Sendable (Date) -> Void = { _ in }
+        onCheckpoint: @escaping @Sendable (Date) -> Void = { _ in },
+        onRefusal: @escaping @Sendable (RefusedUpload) -> Void = { _ in }
     ) async throws -> ClientOperations {
         let database = PowerSyncDatabase(
             schema: options.schema, dbFilename: options.database, logger: logger)
@@ -66,11 +71,13 @@ package struct ClientOperations: Sendable {
         let observation = observed.observeStatus { status in
             if let time = checkpoints.take(status) { onCheckpoint(time) }
         }
-        let connector = ClientConnector.make(options)
+        let refused = RefusedUploads(onRefusal)
+        let connector = ClientConnector.make(options, telling: refused)
         return ClientOperations(
             database, checkpoints: checkpoints,
             attachments: try await attachments(options, database, connector, logger, session),
-            observation: observation, connector: connector, connectOptions: options.connectOptions)
+            refused: refused, observation: observation, connector: connector,
+            connectOptions: options.connectOptions)
     }
 
     private static func attachments(
@@ -270,6 +277,20 @@ package struct ClientOperations: Sendable {
         guard let queue = attachments?.queue else { return try await database.disconnectAndClear(soft: soft) }
         // In one step: of files without rows nobody knows whose they are.
         try await queue.disconnectAndClear(soft: soft)
+    }
+
+    /// Gives up the transaction that the backend will never take and leaves to the client.
+    ///
+    /// An attempt to upload it may be on its way; the next one begins behind it.
+    ///
+    /// - Returns: how many changes it has.
+    /// - Throws: `ClientError` if there is none; what the SDK throws.
+    func discard() async throws -> Int {
+        guard let first = try await database.getNextCrudTransaction(), refused.isUndecided(first) else {
+            throw ClientError("no transaction waits for a decision of this client", code: .invalidState)
+        }
+        try await first.complete()
+        return first.crud.count
     }
 
     /// Subscribes to a stream and holds it.

@@ -29,6 +29,8 @@ package struct ClientRequest: Sendable {
         case disconnect
         /// Stops syncing and removes the data; if `soft`, what was downloaded is kept aside.
         case clear(soft: Bool)
+        /// Gives up the transaction that the backend refuses and leaves to the client.
+        case discard
         /// Subscribes to a stream and holds it.
         case stream(ClientStream, timeToLive: Double?, priority: Int32?)
         /// Gives up what `stream` holds; all subscriptions of the stream, whoever made them, if asked for.
@@ -125,6 +127,9 @@ package struct ClientRequest: Sendable {
             _ = try fields(json)
             return .change(.disconnect)
         case "clear": return .change(.clear(soft: try fields(json, "soft").optionalBool("soft")))
+        case "discard":
+            _ = try fields(json)
+            return .change(.discard)
         case "stream":
             let fields = try fields(json, "name", "parameters", "ttl", "priority")
             let priority = try fields.optionalInteger("priority", in: 0...Int64(Int32.max))

@@ -20,6 +20,7 @@ extension ClientRun {
             try await operations.connect(retry: retry, throttle: throttle)
         case .disconnect: try await operations.disconnect()
         case .clear(let soft): try await operations.clear(soft: soft)
+        case .discard: return .members([JSONMember("count", .integer(try await operations.discard()))])
         case .stream(let stream, let timeToLive, let priority):
             try await operations.subscribe(
                 to: stream, timeToLive: timeToLive, priority: priority.map { BucketPriority($0) })

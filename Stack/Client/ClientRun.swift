@@ -2,6 +2,12 @@ import PowerSync
 import PowerSyncSystem
 import PowerSyncWire
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// One run of the tool: takes commands, does them beside each other, answers in order of completion.
 package struct ClientRun: Sendable {
     /// Why no more commands are taken.
@@ -40,16 +46,19 @@ package struct ClientRun: Sendable {
     let inWork = AsyncValue(0)
     let open = Lock(Open())
     let watches = OpenWatches()
-    private let events: CheckpointEvents
+    private let checkpoints: UntoldEvents<Date>
+    private let refusals: UntoldEvents<RefusedUpload>
     /// How long commands in work may take at the end.
     private let patience: Duration
 
     private init(
-        _ operations: ClientOperations, events: CheckpointEvents, output: AnswerOutput, lineLimit: Int,
-        answerLimit: Int, patience: Duration, poller: Poller
+        _ operations: ClientOperations, checkpoints: UntoldEvents<Date>,
+        refusals: UntoldEvents<RefusedUpload>, output: AnswerOutput, lineLimit: Int, answerLimit: Int,
+        patience: Duration, poller: Poller
     ) {
         self.operations = operations
-        self.events = events
+        self.checkpoints = checkpoints
+        self.refusals = refusals
         self.output = output
         self.lineLimit = lineLimit
         self.answerLimit = answerLimit
@@ -86,13 +95,13 @@ package struct ClientRun: Sendable {
         }
         session.onHurry { output.abandon() }
         let poller = try session.poller()
-        let events = CheckpointEvents()
+        let (checkpoints, refusals) = (UntoldEvents<Date>(), UntoldEvents<RefusedUpload>())
         let operations = try await ClientOperations.open(
             options, logger: DefaultLogger(minSeverity: .warning, writers: [log]), session: session,
-            onCheckpoint: { events.add($0) })
+            onCheckpoint: { checkpoints.add($0) }, onRefusal: { refusals.add($0) })
         let run = ClientRun(
-            operations, events: events, output: output, lineLimit: lineLimit, answerLimit: answerLimit,
-            patience: patience, poller: poller)
+            operations, checkpoints: checkpoints, refusals: refusals, output: output, lineLimit: lineLimit,
+            answerLimit: answerLimit, patience: patience, poller: poller)
         return try await withThrowingTaskGroup(of: Int32.self) { group in
             group.addTask { try await run.serve(CommandInput(input, limit: lineLimit)) }
             group.addTask {
@@ -110,7 +119,8 @@ package struct ClientRun: Sendable {
     private func serve(_ input: CommandInput) async throws -> Int32 {
         output.put(ClientAnswer.ready.text)
         let end = await withDiscardingTaskGroup { waiting in
-            waiting.addTask { await tellCheckpoints() }
+            waiting.addTask { await tell(checkpoints, ClientAnswer.checkpoint) }
+            waiting.addTask { await tell(refusals, ClientAnswer.rejected) }
             let end = await withDiscardingTaskGroup { working in
                 var input = input
                 var reason = End.inputEnded
@@ -140,7 +150,7 @@ package struct ClientRun: Sendable {
             waiting.cancelAll()
             return end
         }
-        while let event = events.take() { output.put(ClientAnswer.checkpoint(event).text) }
+        tellRest()
         try Task.checkCancellation()
         return try await close(end)
     }
@@ -178,14 +188,22 @@ package struct ClientRun: Sendable {
         await output.room()
     }
 
-    /// Tells of each applied checkpoint, until the task is cancelled.
-    private func tellCheckpoints() async {
+    /// Tells of each event, until the task is cancelled.
+    private func tell<Content: Sendable>(
+        _ events: UntoldEvents<Content>, _ answer: (UntoldEvents<Content>.Event) -> JSON
+    ) async {
         while true {
             // The end of the task is what ends it.
             guard let event = try? await events.next() else { return }
-            output.put(ClientAnswer.checkpoint(event).text)
+            output.put(answer(event).text)
             await output.room()
         }
+    }
+
+    /// Tells of what has happened and nobody tells of any more.
+    private func tellRest() {
+        while let event = checkpoints.take() { output.put(ClientAnswer.checkpoint(event).text) }
+        while let event = refusals.take() { output.put(ClientAnswer.rejected(event).text) }
     }
 
     // MARK: The end
@@ -195,6 +213,8 @@ package struct ClientRun: Sendable {
         case .failed(let error): throw error
         case .inputEnded:
             try await operations.close()
+            // An upload that was on its way has ended.
+            tellRest()
             return 0
         case .close(let id):
             do {
@@ -203,6 +223,7 @@ package struct ClientRun: Sendable {
                 output.put(ClientAnswer.failure(id, error).text)
                 return 1
             }
+            tellRest()
             output.put(ClientAnswer.success(id))
             return 0
         }

@@ -37,6 +37,22 @@ import Testing
         #expect(parsed.arguments == ["a", "b", "c"])
     }
 
+    @Test(arguments: [["--proxy", ""], ["--proxy="]])
+    func anEmptyValueIsOneWhereItSaysSomething(words: [String]) throws {
+        let options = [
+            Option("--proxy", "URL", help: "The proxy; '' for none.", mayBeEmpty: true),
+            Option("--file", "FILE", help: "A file."),
+        ]
+        let command = Command("get", abstract: "Get it.", options: options) { _ in 0 }
+        guard case .run(_, let parsed) = try ParsedCommand.parse(command, words + ["--file", "f"]) else {
+            throw CommandError("help instead of a run")
+        }
+        #expect(parsed.value("--proxy") == "" && parsed.value("--file") == "f")
+        let refusal = CommandError("--file needs a value: --file FILE; see get --help", exitStatus: 64)
+        #expect(throws: refusal) { try ParsedCommand.parse(command, words + ["--file", ""]) }
+        #expect(throws: refusal) { try ParsedCommand.parse(command, words + ["--file="]) }
+    }
+
     @Test(arguments: [
         (["upp"], "there is no command \"upp\" (did you mean up?); see tool --help"),
         (["up", "--prot", "1"], "there is no option --prot (did you mean --port?); see tool up --help"),

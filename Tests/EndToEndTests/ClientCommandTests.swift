@@ -173,6 +173,30 @@ struct ClientCommandTests {
         }
     }
 
+    @Test func ofTwoProcessesWithOneFileOneSyncsAndTheOtherSaysSo() async throws {
+        let service = try RawServer { connection in
+            guard connection.request() != nil else { return }
+            connection.send(String.chunkedHead)
+            connection.waitForHangUp()
+        }
+        try await withFolder { folder in
+            let first = try DrivenProcess(Self.options(folder, endpoint: service.url("")))
+            _ = try await first.ask(#"{"id":1,"op":"connect"}"#)
+            let second = try DrivenProcess(Self.options(folder, endpoint: service.url("")))
+            _ = try await second.ask(#"{"id":1,"op":"connect"}"#)
+            let own = try await first.ask(#"{"id":2,"op":"status"}"#)
+            #expect(own["syncedElsewhere"] == .bool(false))
+            let other = try await second.ask(#"{"id":2,"op":"status"}"#)
+            #expect(other["syncedElsewhere"] == .bool(true))
+            let refused = try await second.ask(#"{"id":3,"op":"wait","for":"up-to-date"}"#)
+            #expect(refused["code"] == .string("invalidState"))
+            for client in [first, second] {
+                try client.send(#"{"op":"close"}"#)
+                #expect(try await client.end() == .exited(0))
+            }
+        }
+    }
+
     @Test func aDatabaseThatCannotBeOpenedIsStatus1AndNoLine() async throws {
         try await withFolder { folder in
             let result = try await ChildProcess.run(

@@ -79,6 +79,80 @@ struct ClientOptionsTests {
         #expect(error?.message.contains("two words") == false)
     }
 
+    // MARK: The way to the servers
+
+    /// Nil would be that of the environment.
+    @Test(arguments: [["--proxy", ""], ["--proxy="]])
+    func anEmptyProxyIsNone(words: [String]) throws {
+        let seen = try options(Self.user + words)
+        #expect(seen.transport?.proxy == "")
+        #expect(seen.connectOptions.clientConfiguration?.transport?.proxy == "")
+    }
+
+    @Test func theWayToTheServiceIsAsTheOptionsSay() throws {
+        let seen = try options(
+            Self.user + [
+                "--proxy", "http://p:1", "--ca-file", "ca.pem", "--client-cert", "c.pem", "--client-key",
+                "k.pem", "--checkpoint-requests",
+            ])
+        let transport = try #require(seen.connectOptions.clientConfiguration?.transport)
+        #expect(transport.proxy == "http://p:1")
+        #expect(transport.certificateAuthorities?.description == "ca.pem")
+        #expect(transport.clientCertificate?.certificate.description == "c.pem")
+        #expect(transport.clientCertificate?.key?.description == "k.pem")
+        guard case .requests(checkpointRequestRetryDelay: nil) = seen.connectOptions.checkpointMode else {
+            Issue.record("it is \(seen.connectOptions.checkpointMode)")
+            return
+        }
+        let standard = try options(Self.user)
+        #expect(standard.transport == nil && standard.connectOptions.clientConfiguration == nil)
+        guard case .legacy = standard.connectOptions.checkpointMode else {
+            Issue.record("it is \(standard.connectOptions.checkpointMode)")
+            return
+        }
+    }
+
+    @Test func aKeyWithoutItsCertificateIsAMistake() {
+        let error = #expect(throws: CommandError.self) { try options(Self.user + ["--client-key", "k.pem"]) }
+        #expect(error?.message == "--client-key needs --client-cert FILE")
+    }
+
+    private func connector(of options: ClientOptions) -> any PowerSyncBackendConnectorProtocol {
+        ClientConnector.make(options, telling: RefusedUploads { _ in })
+    }
+
+    @Test func theWayToTheBackendIsAsTheOptionsSay() async throws {
+        let backend = try RawServer { connection in
+            guard connection.request() != nil else { return }
+            let body = #"{"token":"t","powersync_url":"http://127.0.0.1:1"}"#
+            connection.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+                    + "Connection: close\r\n\r\n\(body)")
+        }
+        let proxy = try TestProxy()
+        let login = ["--backend", backend.url(), "--user", "u"]
+        let chosen = try options(login + ["--proxy", proxy.url()])
+        #expect(try await connector(of: chosen).fetchCredentials()?.token == "t")
+        #expect(proxy.lines == ["GET http://127.0.0.1:\(backend.port)/api/auth/token?user_id=u HTTP/1.1"])
+        // A file that is not there is told by the one that is given, whichever that is.
+        for option in ["--ca-file", "--client-cert"] {
+            let absent = try options(login + [option, folder.path + "/absent.pem"])
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await connector(of: absent).fetchCredentials()
+            }
+            #expect(error?.code == .fileAccess, "\(option)")
+        }
+        let keyless = try options(
+            login + [
+                "--client-cert", folder.path + "/schema.json", "--client-key", folder.path + "/absent.pem",
+            ])
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await connector(of: keyless).fetchCredentials()
+        }
+        #expect(error?.code == .fileAccess)
+        #expect(error?.localizedDescription.contains("absent.pem") == true)
+    }
+
     // MARK: Files
 
     private static let user = ["--backend", "http://b", "--user", "u"]

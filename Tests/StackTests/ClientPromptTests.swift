@@ -35,20 +35,26 @@ struct ClientPromptTests {
     private var database: String { folder.path + "/c.db" }
 
     /// Runs a script to its end; with the query of the ids of files, if there are any.
-    private func run(_ script: String, attachments: String? = nil) async throws -> Shown {
-        try await run(bytes: Data(script.utf8), attachments: attachments)
+    private func run(
+        _ script: String, schema: Schema = Self.schema, attachments: String? = nil,
+        peer: ScriptedPeer? = nil
+    ) async throws -> Shown {
+        try await run(bytes: Data(script.utf8), schema: schema, attachments: attachments, peer: peer)
     }
 
     /// Runs a script, be it a text or not, to its end.
     ///
     /// - Parameters:
     ///   - script: the script.
+    ///   - schema: the tables.
     ///   - attachments: the query of the ids of files, if there are any.
+    ///   - peer: the service and the backend; nil for none.
     ///   - write: called for what is shown, before that is kept.
     /// - Returns: what it has shown.
     /// - Throws: what the run throws.
     private func run(
-        bytes script: Data, attachments: String? = nil,
+        bytes script: Data, schema: Schema = Self.schema, attachments: String? = nil,
+        peer: ScriptedPeer? = nil,
         write: @escaping @Sendable (String) throws -> Void = { _ in }
     ) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
@@ -56,12 +62,16 @@ struct ClientPromptTests {
         let input = open(file, O_RDONLY | O_CLOEXEC)
         defer { close(input) }
         var options = ClientOptions(
-            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+            database: database, schema: schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
         if let attachments {
             options.schema = Schema(
-                tables: Self.schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
+                tables: schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
             options.login = .user("u", backend: "http://127.0.0.1:1")
             options.attachments = AttachmentOptions(attachments)
+        }
+        if let peer {
+            options.endpoint = peer.url
+            options.login = .user("u", backend: peer.url)
         }
         let chosen = options
         let lines = Lock<[String]>([])
@@ -86,10 +96,11 @@ struct ClientPromptTests {
     /// Runs a prompt at which a test types, until it types the end.
     private func prompt(
         _ console: TypedConsole, signals: PromptSignals = PromptSignals(),
-        endpoint: String = "http://127.0.0.1:1", transport: TransportOptions? = nil
+        endpoint: String = "http://127.0.0.1:1", login: ClientOptions.Login = .token("t"),
+        transport: TransportOptions? = nil
     ) -> Task<Int32?, any Error> {
         var made = ClientOptions(
-            database: database, schema: Self.schema, endpoint: endpoint, login: .token("t"))
+            database: database, schema: Self.schema, endpoint: endpoint, login: login)
         made.transport = transport
         let options = made
         return Task {
@@ -336,6 +347,43 @@ struct ClientPromptTests {
         #expect(shown.errors == ["error: line 4: there is no table absent; .tables lists them"])
     }
 
+    @Test func aTableMayBeginAsThoseOfTheSDKDo() async throws {
+        let schema = Schema(
+            Table(name: "ps_notes", columns: [.text("name")]),
+            Table(name: "PS_Other", columns: [.integer("n")], localOnly: true),
+            Table(name: "ps_data__x", columns: [.text("name")]),
+            Table(name: "items", columns: [.text("name")], viewNameOverride: "ps_data_local__y"),
+            RawTable(name: "ps_raw", schema: RawTableSchema(), clear: "DELETE FROM ps_raw"))
+        let shown = try await run(
+            """
+            CREATE TABLE ps_raw (id TEXT NOT NULL PRIMARY KEY, name TEXT);
+            .tables
+            .schema ps_notes
+            .schema ps_raw
+            .schema ps_crud
+            """, schema: schema)
+        #expect(
+            shown.output == """
+                (done)
+                table            | kind
+                -----------------+-----------
+                PS_Other         | local only
+                ps_data__x       | synced
+                ps_data_local__y | synced
+                ps_notes         | synced
+                ps_raw           | raw
+                table    | column | type
+                ---------+--------+-----
+                ps_notes | id     | text
+                ps_notes | name   | text
+                table  | column | type
+                -------+--------+-----
+                ps_raw | id     | TEXT
+                ps_raw | name   | TEXT
+                """)
+        #expect(shown.errors == ["error: line 5: there is no table ps_crud; .tables lists them"])
+    }
+
     @Test func theStatusOfAClientThatHasNeverSynced() async throws {
         let shown = try await run(".status\n.streams\n.queue\n")
         #expect(shown.errors.isEmpty)
@@ -426,6 +474,47 @@ struct ClientPromptTests {
         #expect(!console.shown.contains { $0.contains("secret") })
     }
 
+    @Test func aScriptWhoseWriteIsRefusedHasFailed() async throws {
+        let peer = try ScriptedPeer(results: ScriptedPeer.refusing("bad", isUndecided: false))
+        // What comes behind it is uploaded when that was told.
+        let shown = try await run(
+            """
+            .connect
+            INSERT INTO items (id, name) VALUES ('bad', 'x');
+            .wait queue-empty
+            INSERT INTO items (id, name) VALUES ('good', 'x');
+            .wait queue-empty
+            """, peer: peer)
+        #expect(
+            shown.errors == [
+                "error: upload refused: items bad: must be positive (CHECK_VIOLATION); "
+                    + "its transaction has left the queue"
+            ])
+        #expect(shown.status == 1)
+    }
+
+    @Test func whatTheBackendLeavesToThePersonIsToldOnceAndCanBeDiscarded() async throws {
+        let peer = try ScriptedPeer(results: ScriptedPeer.refusing("bad", isUndecided: true))
+        let console = TypedConsole()
+        let run = prompt(console, endpoint: peer.url, login: .user("u", backend: peer.url))
+        console.type(.text(".discard", number: 1))
+        console.type(.text(".connect", number: 2))
+        console.type(.text("INSERT INTO items (id, name) VALUES ('bad', 'x');", number: 3))
+        let news = """
+            upload refused: items bad: must be positive (CHECK_VIOLATION); \
+            its transaction stays in the queue until .discard
+            """
+        try await wait(for: "the news", read: { console.shown }, until: { $0.contains(news) })
+        try await wait(for: "more attempts") { peer.requests("POST /api/data ").count > 2 }
+        console.type(.text(".discard", number: 4))
+        console.type(.text(".wait queue-empty", number: 5))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.failures == ["no transaction waits for a decision of this client"])
+        #expect(console.shown.contains("discarded: 1 change"))
+        #expect(console.shown.filter { $0 == news }.count == 1)
+    }
+
     @Test func helpNamesEveryCommand() async throws {
         let shown = try await run(".help")
         let names = Set(
@@ -434,8 +523,8 @@ struct ClientPromptTests {
             }.filter { $0.hasPrefix(".") })
         #expect(
             names.isSuperset(of: [
-                ".connect", ".disconnect", ".status", ".wait", ".queue", ".tables", ".schema", ".watch",
-                ".unwatch", ".stream", ".unstream", ".streams", ".clear", ".mode", ".help", ".quit",
+                ".connect", ".disconnect", ".status", ".wait", ".queue", ".discard", ".tables", ".schema",
+                ".watch", ".unwatch", ".stream", ".unstream", ".streams", ".clear", ".mode", ".help", ".quit",
             ]))
         #expect(shown.output.contains("\n.wait STATE [SECONDS]"))
     }

@@ -15,10 +15,11 @@ struct ClientRunSyncTests {
     private func with(
         login: ((ScriptedPeer) -> ClientOptions.Login)? = nil, usesCheckpointRequests: Bool = false,
         reading read: @escaping @Sendable (String) -> Void = { _ in },
+        results: @escaping @Sendable (String) -> String? = { _ in nil },
         _ body: (DrivenClient, ScriptedPeer) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
-        let peer = try ScriptedPeer()
+        let peer = try ScriptedPeer(results: results)
         var options = ClientOptions(
             database: folder.path + "/c.db",
             schema: Schema(Table(name: "items", columns: [.text("name")])), endpoint: peer.url,
@@ -140,6 +141,63 @@ struct ClientRunSyncTests {
         }
     }
 
+    private static func insert(_ row: String, id: Int) -> String {
+        #"{"id":\#(id),"op":"write","tx":[["INSERT INTO items (id, name) VALUES ('\#(row)', 'x')"]]}"#
+    }
+
+    @Test func whatTheBackendRefusesIsAnEvent() async throws {
+        try await with(results: ScriptedPeer.refusing("bad", isUndecided: false)) { client, peer in
+            _ = try await client.ask(Self.connect)
+            _ = try await peer.stream()
+            _ = try await client.ask(Self.insert("bad", id: 1))
+            try await wait(for: "the event") { client.events("rejected").count == 1 }
+            let event = client.events("rejected")[0]
+            let time = try #require(event["at"]?.int64Value)
+            let number = try #require(event["transaction"]?.int64Value)
+            #expect(
+                event.text == #"""
+                    {"event":"rejected","at":\#(time),"code":"CHECK_VIOLATION","message":"must be positive",\#
+                    "table":"items","id":"bad","rejection":"0190","transaction":\#(number),"undecided":false}
+                    """#)
+            #expect(try await client.ask(#"{"id":2,"op":"crud-count"}"#)["count"] == .number("0"))
+            // There is nothing to decide, and what comes behind it is taken.
+            let refused = try await client.ask(#"{"id":3,"op":"discard"}"#)
+            #expect(refused["code"] == .string("invalidState"))
+            _ = try await client.ask(Self.insert("good", id: 4))
+            #expect(try await client.ask(#"{"id":5,"op":"wait","for":"queue-empty"}"#)["ok"] == .bool(true))
+            #expect(client.events("rejected").count == 1)
+        }
+    }
+
+    @Test func whatTheBackendLeavesToTheClientWaitsUntilItIsDiscarded() async throws {
+        try await with(results: ScriptedPeer.refusing("bad", isUndecided: true)) { client, peer in
+            _ = try await client.ask(Self.insert("bad", id: 1))
+            // Nobody has refused it yet.
+            let early = try await client.ask(#"{"id":2,"op":"discard"}"#)
+            #expect(early["code"] == .string("invalidState"))
+            _ = try await client.ask(Self.connect)
+            _ = try await peer.stream()
+            try await wait(for: "the event") { client.events("rejected").count == 1 }
+            #expect(client.events("rejected")[0]["undecided"] == .bool(true))
+            _ = try await client.ask(Self.insert("good", id: 3))
+            // It is refused with each attempt, and told once.
+            let attempts = peer.requests("POST /api/data ").count
+            try await wait(for: "more attempts") { peer.requests("POST /api/data ").count > attempts + 2 }
+            let waiting = try await status(client, "the error") { $0["uploadError"]?.isNull == false }
+            #expect(waiting["uploadError"]?["code"] == .string("uploadUndecided"))
+            #expect(try await client.ask(#"{"id":4,"op":"crud-count"}"#)["count"] == .number("2"))
+            #expect(client.events("rejected").count == 1)
+            let discarded = try await client.ask(#"{"id":5,"op":"discard"}"#)
+            #expect(discarded.text == #"{"id":5,"ok":true,"count":1}"#)
+            #expect(try await client.ask(#"{"id":6,"op":"wait","for":"queue-empty"}"#)["ok"] == .bool(true))
+            #expect(peer.requests("POST /api/data ").last?.contains(#""id":"good""#) == true)
+            try await status(client, "the end of the error") { $0["uploadError"]?.isNull == true }
+            let again = try await client.ask(#"{"id":7,"op":"discard"}"#)
+            #expect(again["code"] == .string("invalidState"))
+            #expect(client.events("rejected").count == 1)
+        }
+    }
+
     @Test func checkpointRequestsTakeThePlaceOfWriteCheckpointsWhereAskedFor() async throws {
         try await with(usesCheckpointRequests: true) { client, peer in
             _ = try await client.ask(Self.connect)
@@ -219,6 +277,49 @@ struct ClientRunSyncTests {
             let during = try await client.ask(#"{"id":4,"op":"wait","for":"up-to-date","timeout":0.05}"#)
             #expect(during["code"] == .string("timedOut"))
         }
+    }
+
+    /// What another process has is a lock beside the file, which a client cannot tell from one of its own process.
+    @Test func whatAnotherProcessSyncsIsSaidToBeAndNotWaitedFor() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let peer = try ScriptedPeer()
+        let database = folder.path + "/c.db"
+        let client = try DrivenClient(
+            ClientOptions(
+                database: database, schema: Schema(Table(name: "items", columns: [.text("name")])),
+                endpoint: peer.url, login: .user("u", backend: peer.url)))
+        // Not connected, it may still be up to date one day.
+        let early = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+        #expect(early["code"] == .string("timedOut"))
+        client.send(#"{"id":2,"op":"wait","for":"up-to-date"}"#)
+        #expect(try await client.ask(#"{"id":3,"op":"status"}"#)["syncedElsewhere"] == .bool(false))
+        let another = FileLock(path: database + "-sync", like: database)
+        #expect(try another.take())
+        #expect(try await client.ask(Self.connect)["ok"] == .bool(true))
+        let status = try await client.ask(#"{"id":4,"op":"status"}"#)
+        #expect(status["syncedElsewhere"] == .bool(true))
+        #expect(status["connected"] == .bool(false) && status["connecting"] == .bool(false))
+        client.send(
+            #"{"id":5,"op":"wait","for":"up-to-date"}"#,
+            #"{"id":6,"op":"wait","for":"up-to-date","timeout":0}"#,
+            #"{"id":7,"op":"wait","for":"up-to-date","timeout":600}"#,
+            #"{"id":8,"op":"wait","for":"queue-empty"}"#)
+        for id in [2, 5, 6, 7] {
+            let answer = try await client.answered(id)
+            #expect(answer["code"] == .string("invalidState"))
+            #expect(answer["error"]?.stringValue?.hasPrefix("another process syncs this file") == true)
+        }
+        // What the file itself says is waited for all the same.
+        #expect(try await client.answered(8)["ok"] == .bool(true))
+        another.release()
+        let stream = try await peer.stream()
+        try await self.status(client, "the connection") {
+            $0["connected"] == .bool(true) && $0["syncedElsewhere"] == .bool(false)
+        }
+        stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+        #expect(try await client.ask(#"{"id":9,"op":"wait","for":"up-to-date"}"#)["ok"] == .bool(true))
+        #expect(try await client.end() == 0)
+        folder.remove()
     }
 
     @Test func aTokenAloneSyncsAndUploadsNothing() async throws {

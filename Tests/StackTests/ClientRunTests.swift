@@ -596,8 +596,9 @@ struct ClientRunTests {
             let answer = try await client.ask(#"{"id":1,"op":"status"}"#)
             #expect(
                 answer.text == #"""
-                    {"id":1,"ok":true,"connected":false,"connecting":false,"hasSynced":false,"lastSyncedAt":null,\#
-                    "downloading":false,"uploading":false,"downloadError":null,"uploadError":null,"progress":null}
+                    {"id":1,"ok":true,"connected":false,"connecting":false,"syncedElsewhere":false,\#
+                    "hasSynced":false,"lastSyncedAt":null,"downloading":false,"uploading":false,\#
+                    "downloadError":null,"uploadError":null,"progress":null}
                     """#)
         }
     }

@@ -18,10 +18,23 @@ struct DotCommandTests {
         (".unstream --all lists {}", .unstream(ClientStream(name: "lists", parameters: [:]), all: true)),
         (".streams", .streams), (".watch SELECT 1, 2;", .watch("SELECT 1, 2")), (".unwatch", .unwatch(nil)),
         (".unwatch 3", .unwatch(3)), (".queue", .queue),
+        (".discard", .discard),
         (".wait first-sync", .wait(.firstSync, seconds: nil)),
         (".wait queue-empty 0.5", .wait(.queueEmpty, seconds: 0.5)),
         (".wait up-to-date 30;", .wait(.upToDate, seconds: 30)), (".mode line", .mode(.line)),
         (".wait attachments", .wait(.attachments, seconds: nil)), (".attachments", .attachments),
+        (".wait stream lists", .wait(.stream(stream), seconds: nil)),
+        (".wait stream lists  30 ;", .wait(.stream(stream), seconds: 30)),
+        (
+            #".wait stream lists {"of": 1, "all": true}"#,
+            .wait(
+                .stream(ClientStream(name: "lists", parameters: ["of": .int(1), "all": .bool(true)])),
+                seconds: nil)
+        ),
+        (
+            #".wait stream lists {"of": 1} 0.5"#,
+            .wait(.stream(ClientStream(name: "lists", parameters: ["of": .int(1)])), seconds: 0.5)
+        ),
         (".attach cat.png", .attach("cat.png", sql: nil)),
         (
             #".attach "my 'cat'.png" UPDATE t SET p = $attachment;"#,
@@ -53,6 +66,9 @@ struct DotCommandTests {
         (".wait rain", "it is typed as .wait STATE [SECONDS]"),
         (".wait first-sync soon", "it is typed as .wait STATE [SECONDS]"),
         (".wait first-sync -1", "it is typed as .wait STATE [SECONDS]"),
+        (".wait stream", "it is typed as .wait stream NAME [JSON] [SECONDS]"),
+        (".wait stream lists soon", "the parameters of a stream are a JSON object"),
+        (".wait stream lists -1", "the parameters of a stream are a JSON object"),
         (".clear --hard", "it is typed as .clear [--soft]"),
         (".attach", "it is typed as .attach FILE [SQL]"),
         (".attachments all", "it is typed as .attachments"),

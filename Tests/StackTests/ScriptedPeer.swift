@@ -4,7 +4,8 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// A service and a development backend in one: a stream says what the test lets it say, uploads are all taken.
+/// A service and a development backend in one: a stream says what the test lets it say, uploads are taken unless it says
+/// otherwise.
 final class ScriptedPeer: Sendable {
     /// One stream that a client has opened.
     final class Stream: Sendable {
@@ -44,14 +45,16 @@ final class ScriptedPeer: Sendable {
     private let state: Lock<State>
     private let server: RawServer
 
-    init() throws {
+    /// - Parameter results: the results of an upload in their JSON, whose request it gets; nil where all is taken.
+    /// - Throws: `SystemError`.
+    init(results: @escaping @Sendable (_ request: String) -> String? = { _ in nil }) throws {
         let state = Lock(State())
         self.state = state
         server = try RawServer { connection in
             while let request = connection.request() {
                 state.withLock { $0.requests.append(request) }
                 guard request.hasPrefix("POST /sync/stream ") else {
-                    connection.send(ScriptedPeer.answer(to: request))
+                    connection.send(ScriptedPeer.answer(to: request, results))
                     continue
                 }
                 let stream = Stream(request)
@@ -81,12 +84,27 @@ final class ScriptedPeer: Sendable {
                 number - 1]
     }
 
-    private static func answer(to request: String) -> String {
+    /// The results of an upload whose first transaction has a row with an id, which the backend never takes; it leaves
+    /// that to the client, or not.
+    static func refusing(_ id: String, isUndecided: Bool) -> @Sendable (_ request: String) -> String? {
+        { request in
+            guard request.contains("\"id\":\"\(id)\"") else { return nil }
+            return """
+                {"status":"fatal_error","requires_client_handling":\(isUndecided),"failed_operation":\
+                {"operation_index":0,"error_code":"CHECK_VIOLATION","message":"must be positive",\
+                "details":{"table":"items","id":"\(id)","constraint":"c"}},"rejection_id":"0190"}
+                """
+        }
+    }
+
+    private static func answer(
+        to request: String, _ results: (_ request: String) -> String?
+    ) -> String {
         let body: String
         if request.hasPrefix("POST /api/data ") {
             let count = request.components(separatedBy: "\"tx_id\"").count - 1
-            let results = Array(repeating: #"{"status":"success"}"#, count: count).joined(separator: ",")
-            body = "{\"results\":[\(results)]}"
+            let taken = Array(repeating: #"{"status":"success"}"#, count: count).joined(separator: ",")
+            body = "{\"results\":[\(results(request) ?? taken)]}"
         } else if request.hasPrefix("GET /write-checkpoint2.json?") {
             body = "{\"data\":{\"write_checkpoint\":\"\(writeCheckpoint)\"}}"
         } else if request.hasPrefix("POST /sync/checkpoint-request ") {

@@ -63,6 +63,9 @@ extension ClientPrompt {
             if ended.isEmpty { throw ClientError("there is no such watch") }
             await console.show("ended: " + ended.map { "watch \($0)" }.joined(separator: ", "))
         case .queue: try await showQueue()
+        case .discard:
+            let count = try await operations.discard()
+            await console.show("discarded: \(Self.counted(count, "change"))")
         case .attachments: try await showAttachments()
         case .attach(let file, let sql): try await attach(file, sql)
         case .export(let id, let file): try await export(id, to: file)
@@ -165,10 +168,15 @@ extension ClientPrompt {
 
     // MARK: Tables
 
-    /// What there is beside what the SDK and SQLite keep for themselves.
+    /// What there is beside what the SDK and SQLite keep for themselves (client-core 1.1).
+    ///
+    /// The SDK's are named exactly, by their case, too: a table of the schema may begin with ps_ as well. What it makes of
+    /// those is a view, as none of its own is.
     private static let ownTables = """
-        FROM sqlite_schema WHERE type IN ('table', 'view')
-            AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ps\\_%' ESCAPE '\\'
+        FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+            AND (type = 'view' OR name NOT GLOB 'ps_data__*' AND name NOT GLOB 'ps_data_local__*'
+                AND name NOT IN ('ps_buckets', 'ps_crud', 'ps_kv', 'ps_migration', 'ps_oplog',
+                    'ps_stream_subscriptions', 'ps_sync_state', 'ps_tx', 'ps_untyped', 'ps_updated_rows'))
         """
 
     private func showTables() async throws {

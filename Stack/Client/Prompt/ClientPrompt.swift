@@ -12,6 +12,8 @@ package struct ClientPrompt: Sendable {
     let signals: PromptSignals
     let board: StatusBoard
     let watches = PromptWatches()
+    /// What the backend refuses.
+    private let refusals: UntoldEvents<RefusedUpload>
     /// How rows are shown.
     let form = Lock(ResultTable.Form.auto)
     /// Whether something has failed.
@@ -19,13 +21,14 @@ package struct ClientPrompt: Sendable {
 
     private init(
         _ operations: ClientOperations, options: ClientOptions, console: any PromptConsole,
-        signals: PromptSignals, board: StatusBoard
+        signals: PromptSignals, board: StatusBoard, refusals: UntoldEvents<RefusedUpload>
     ) {
         self.operations = operations
         self.options = options
         self.console = console
         self.signals = signals
         self.board = board
+        self.refusals = refusals
     }
 
     /// Opens the database, does what is typed until the end of the input or cancellation, and closes it.
@@ -52,9 +55,12 @@ package struct ClientPrompt: Sendable {
             log = LogOutput.onStandardError(session)
         }
         let logger = DefaultLogger(minSeverity: .warning, writers: [log])
-        let operations = try await ClientOperations.open(options, logger: logger, session: session)
+        let refusals = UntoldEvents<RefusedUpload>()
+        let operations = try await ClientOperations.open(
+            options, logger: logger, session: session, onRefusal: { refusals.add($0) })
         let prompt = ClientPrompt(
-            operations, options: options, console: console, signals: signals, board: board)
+            operations, options: options, console: console, signals: signals, board: board,
+            refusals: refusals)
         return try await prompt.serve()
     }
 
@@ -65,6 +71,7 @@ package struct ClientPrompt: Sendable {
         signals.onRenewal { console.renew() }
         let result: Result<Void, any Error> = await withDiscardingTaskGroup { following in
             following.addTask { await followStatus(statuses) }
+            following.addTask { await followRefusals() }
             if console.isInteractive {
                 following.addTask { await followQueue() }
                 following.addTask { await followAttachments() }
@@ -80,6 +87,8 @@ package struct ClientPrompt: Sendable {
         signals.end()
         try result.get()
         try await operations.close()
+        // An upload that was on its way has ended.
+        while let refusal = refusals.take() { await tell(refusal) }
         return !console.isInteractive && hasFailed.withLock { $0 } ? 1 : 0
     }
 
@@ -116,6 +125,18 @@ package struct ClientPrompt: Sendable {
                 board.tell("the upload queue cannot be followed: \(PromptFailure.text(of: error))")
             }
         }
+    }
+
+    private func followRefusals() async {
+        // The end of the task is what ends it.
+        while let refusal = try? await refusals.next() { await tell(refusal) }
+    }
+
+    /// Tells of a refused transaction: a script has failed then.
+    private func tell(_ refusal: UntoldEvents<RefusedUpload>.Event) async {
+        let before = refusal.count > 1 ? " (and \(refusal.count - 1) before it)" : ""
+        let line = DisplayText.of(refusal.content.text + before)
+        if console.isInteractive { await console.show(line) } else { await fail(line, line: nil) }
     }
 
     private func tellNews() async {

@@ -29,6 +29,8 @@ package enum DotCommand: Sendable, Equatable {
     case unwatch(Int?)
     /// Tells what waits to be uploaded.
     case queue
+    /// Gives up the transaction that the backend refuses and leaves to the client.
+    case discard
     /// Lists the files that belong to rows.
     case attachments
     /// Saves a file, with a statement in the same transaction.
@@ -53,7 +55,9 @@ package enum DotCommand: Sendable, Equatable {
             ".wait STATE [SECONDS]",
             "wait for first-sync, queue-empty, up-to-date or attachments; Ctrl-C ends it"
         ),
+        (".wait stream NAME [JSON] [SECONDS]", "wait for the data of a sync stream, with parameters"),
         (".queue", "what waits to be uploaded"),
+        (".discard", "give up the transaction that the backend refuses, and leaves to you"),
         (".tables", "the tables"),
         (".schema [TABLE]", "their columns"),
         (".watch SQL", "show a query now and after each change"),
@@ -103,6 +107,7 @@ package enum DotCommand: Sendable, Equatable {
             if word != nil, number == nil { throw Self.usage(of: name) }
             self = .unwatch(number)
         case ".queue": self = .queue
+        case ".discard": self = .discard
         case ".attachments": self = .attachments
         case ".attach":
             guard let file = words.nextName() else { throw Self.usage(of: name) }
@@ -132,16 +137,32 @@ package enum DotCommand: Sendable, Equatable {
         case "queue-empty": condition = .queueEmpty
         case "up-to-date": condition = .upToDate
         case "attachments": condition = .attachments
+        case "stream":
+            guard let stream = words.next() else { throw usage(of: "\(name) stream") }
+            // Before the parameters, which may have spaces, and end with a brace.
+            let seconds = words.lastSeconds()
+            return .wait(.stream(try named(stream, with: words.rest())), seconds: seconds)
         default: throw usage(of: name)
         }
         guard let word = words.next() else { return .wait(condition, seconds: nil) }
-        guard let seconds = Double(word), seconds >= 0, seconds.isFinite else { throw usage(of: name) }
+        guard let seconds = Self.seconds(word) else { throw usage(of: name) }
         return .wait(condition, seconds: seconds)
+    }
+
+    /// Returns how many seconds a word says; nil for another word.
+    private static func seconds(_ word: String) -> Double? {
+        guard let seconds = Double(word), seconds >= 0, seconds.isFinite else { return nil }
+        return seconds
     }
 
     private static func readStream(_ words: inout Words, _ name: String) throws(ClientError) -> ClientStream {
         guard let stream = words.next() else { throw usage(of: name) }
-        guard let text = words.rest() else { return ClientStream(name: stream, parameters: nil) }
+        return try named(stream, with: words.rest())
+    }
+
+    /// Returns a stream with the parameters that stand behind its name, if any do.
+    private static func named(_ stream: String, with text: String?) throws(ClientError) -> ClientStream {
+        guard let text else { return ClientStream(name: stream, parameters: nil) }
         // What is wrong is seen at once: it stands in the line.
         guard let members = try? JSON.parse(text).objectMembers else {
             throw ClientError("the parameters of a stream are a JSON object")
@@ -191,6 +212,14 @@ package enum DotCommand: Sendable, Equatable {
             guard rest.next() == name else { return false }
             self = rest
             return true
+        }
+
+        /// Returns the seconds that the last word says, which is then taken; nil for another word, which stays.
+        mutating func lastSeconds() -> Double? {
+            let start = text.lastIndex { $0.isWhitespace }.map { text.index(after: $0) } ?? text.startIndex
+            guard let seconds = DotCommand.seconds(String(text[start...])) else { return nil }
+            text = text[..<start]
+            return seconds
         }
 
         /// Returns all that is left; nil for nothing.

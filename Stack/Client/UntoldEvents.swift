@@ -1,33 +1,27 @@
 import PowerSync
 import PowerSyncSystem
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
-/// The checkpoints that were applied and are not told yet.
+/// What has happened and is not told yet.
 ///
-/// Adding one never waits. As many as there is room for are told one by one; beyond that the last one stands for
+/// Adding an event never waits. As many as there is room for are told one by one; beyond that the last one stands for
 /// several, and counts them, so that none is lost.
-package final class CheckpointEvents: Sendable {
-    /// One or more checkpoints.
-    package struct Event: Sendable, Equatable {
-        /// When the last of them was applied.
-        package var time: Date
+package final class UntoldEvents<Content: Sendable>: Sendable {
+    /// One event, or several.
+    package struct Event: Sendable {
+        /// What has happened, the last of them.
+        package var content: Content
         /// How many there are.
         package var count: Int
 
         /// Makes an event of its parts.
-        package init(time: Date, count: Int = 1) {
-            self.time = time
+        package init(_ content: Content, count: Int = 1) {
+            self.content = content
             self.count = count
         }
     }
 
     /// How many events wait to be told.
-    package static let limit = 1024
+    package static var limit: Int { 1024 }
 
     private let events = Lock<[Event]>([])
     private let arrival = AsyncFlag()
@@ -35,15 +29,15 @@ package final class CheckpointEvents: Sendable {
     /// Makes a list of no events.
     package init() {}
 
-    /// Adds a checkpoint; never blocks.
+    /// Adds an event; never blocks.
     ///
-    /// - Parameter time: when it was applied.
-    package func add(_ time: Date) {
+    /// - Parameter content: what has happened.
+    package func add(_ content: Content) {
         events.withLock { events in
             if events.count < Self.limit {
-                events.append(Event(time: time))
+                events.append(Event(content))
             } else {
-                events[Self.limit - 1].time = time
+                events[Self.limit - 1].content = content
                 events[Self.limit - 1].count += 1
             }
         }
@@ -65,3 +59,5 @@ package final class CheckpointEvents: Sendable {
         events.withLock { events -> Event? in events.isEmpty ? nil : events.removeFirst() }
     }
 }
+
+extension UntoldEvents.Event: Equatable where Content: Equatable {}
