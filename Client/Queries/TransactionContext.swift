@@ -103,6 +103,12 @@ extension TransactionContext: StatementContext {
 extension TransactionContext {
     /// Refuses a statement that would end the transaction, and any other one once it is over.
     private func check(_ sql: String) throws {
+        // Most statements begin with a letter that none of these does.
+        switch sql.utf8.first {
+        case UInt8(ascii: "I"), UInt8(ascii: "U"), UInt8(ascii: "D"), UInt8(ascii: "S"):
+            return try checkOpen()
+        default: break
+        }
         let word = SQLiteStatement.words(of: sql, limit: 1).first ?? ""
         switch word {
         // SQLite itself refuses BEGIN.

@@ -369,7 +369,7 @@ struct RequestedCheckpointTests {
     }
 
     @Test func aRequestWaitsForTheServiceAndEndsOnePause() async throws {
-        let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2), statuses: [503, 503])
+        let bench = try Bench(statuses: [503, 503])
         try await bench.connect()
         try await wait(for: "the pause") { bench.clock.waiting.contains(.seconds(5)) }
         let task = Task { try await bench.database.requestCheckpoint() }
@@ -379,8 +379,9 @@ struct RequestedCheckpointTests {
         #expect(bench.client.transport.streams.count == 2)
         bench.clock.advance(by: .seconds(5))
         let stream = try await bench.client.stream(2)
-        let request = try await task.value
-        stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: 2), SyncLines.complete(0))
+        let request = try await wait(forEndOf: task)
+        let id = try #require(try bench.ids.compactMap { $0.flatMap { Int($0) } }.max())
+        stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: id), SyncLines.complete(0))
         try await request.waitForSync()
         try await bench.close()
     }

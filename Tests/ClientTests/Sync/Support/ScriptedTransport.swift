@@ -19,7 +19,8 @@ final class ScriptedTransport: SyncTransport {
     /// - Parameters:
     ///   - statuses: what connections are answered, in turn; 200 when used up.
     ///   - types: what the bodies of connections are called, in turn; NDJSON when used up.
-    ///   - answers: what other requests are answered, in turn; the last one repeats.
+    ///   - answers: what other requests are answered, in turn; the last one repeats. Without any a checkpoint request is
+    ///     answered with its own id, as a service does that knows no later one.
     ///   - whileSending: runs while such a request is on its way.
     init(
         statuses: [Int] = [], types: [String] = [], answers: [SyncHTTPResponse] = [],
@@ -55,7 +56,12 @@ final class ScriptedTransport: SyncTransport {
         try await whileSending()
         return try state.withLock { state in
             state.requests.append(request)
-            guard let answer = state.answers.first else { throw ScriptError("no answer is scripted") }
+            guard let answer = state.answers.first else {
+                guard let id = try request.checkpointRequestID else {
+                    throw ScriptError("no answer is scripted")
+                }
+                return .checkpointRequest(max(1, id))
+            }
             if state.answers.count > 1 { state.answers.removeFirst() }
             return answer
         }
@@ -142,4 +148,14 @@ final class ScriptedStream: SyncResponseStream {
 struct ScriptError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
+}
+
+extension SyncHTTPRequest {
+    /// The id of a checkpoint request; nil for anything else.
+    fileprivate var checkpointRequestID: Int? {
+        get throws {
+            guard url.hasSuffix("/sync/checkpoint-request") else { return nil }
+            return try JSON.parse(body ?? [])["checkpoint_request_id"]?.stringValue.flatMap { Int($0) }
+        }
+    }
 }
