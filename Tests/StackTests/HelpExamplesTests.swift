@@ -6,9 +6,13 @@ import Testing
 struct HelpExamplesTests {
     private static func all(_ command: Command) -> [Command] { [command] + command.subcommands.flatMap(all) }
 
-    /// The first word of each indented line that is no setting (`NAME=value`).
+    /// The first word of each indented line that is no setting (`NAME=value`). A row of a table is no example: it has more than
+    /// one space between its columns.
     private static func firstWords(_ text: String) -> [String] {
-        text.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap { line in
+        let lines = text.split(separator: "\n").filter { line in
+            line.hasPrefix("  ") && !line.drop { $0 == " " }.contains("  ")
+        }
+        return lines.compactMap { line in
             line.split(separator: " ").first { !$0.contains("=") }.map(String.init)
         }
     }

@@ -249,10 +249,9 @@ struct BorrowedPoolTests {
     /// Else each failure would follow the one before without a pause, until the pool lends again.
     @Test func aPauseThatWasCutShortShortensNoOther() async throws {
         let (clock, pool) = (SteppedClock(), try OwnPool(path: folder.file()))
-        let transport = ScriptedTransport(
-            statuses: [503], answers: [.checkpointRequest(1), .checkpointRequest(2)])
         let bench = ConnectedBench(
-            on: pool, in: folder, transport: transport, environment: clock.environment)
+            on: pool, in: folder, transport: ScriptedTransport(statuses: [503]),
+            environment: clock.environment)
         func failures() -> Int {
             bench.log.lines.count { $0.message.hasPrefix("Sync iteration failed") }
         }
