@@ -6,8 +6,9 @@ import Testing
 struct HelpExamplesTests {
     private static func all(_ command: Command) -> [Command] { [command] + command.subcommands.flatMap(all) }
 
-    /// The first word of each indented line that is no setting (`NAME=value`). A row of a table is no example: it has more than
-    /// one space between its columns.
+    /// The first word of each indented line that is no setting (`NAME=value`).
+    ///
+    /// A row of a table is no example: it has more than one space between its columns.
     private static func firstWords(_ text: String) -> [String] {
         let lines = text.split(separator: "\n").filter { line in
             line.hasPrefix("  ") && !line.drop { $0 == " " }.contains("  ")
