@@ -96,8 +96,8 @@ enum ClientCommand {
                                                               downloadError, uploadError, progress (downloaded, total)
               wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name),
                                                               attachments: those that are named are here and in the
-                                                              storage; a timeout of 0 asks once. up-to-date fails while
-                                                              another process syncs the file
+                                                              storage; a timeout of 0 asks once. up-to-date, without a
+                                                              timeout, fails while another process syncs the file
               crud-count                                      how many entries wait for upload
               attach      file, media_type (by its name), tx  saves a copy of a file; attachment_id. In tx, which is the
                                                               same transaction, {"$attachment":true} is that id

@@ -35,12 +35,20 @@ extension ClientOperations {
             }
             return
         }
-        // The wait looks itself, behind what came before.
-        try await database.limited(to: timeout, waitingFor: condition.name, unless: { false }) {
-            try await begin()
-            try await wait(for: condition)
+        do {
+            // The wait looks itself, behind what came before.
+            try await database.limited(to: timeout, waitingFor: condition.name, unless: { false }) {
+                try await begin()
+                try await wait(for: condition, hasLimit: timeout != nil)
+            }
+        } catch let error as PowerSyncError where error.code == .timedOut {
+            guard case .upToDate = condition, checkpoints.isSyncedElsewhere else { throw error }
+            throw ClientError("The time is over: \(Self.elsewhere)", code: .timedOut)
         }
     }
+
+    private static let elsewhere =
+        "another process syncs this file, and what it still lacks is not known here; this one takes over when that ends"
 
     /// Returns whether a state has come, without waiting for it.
     private func holds(_ condition: ClientRequest.Condition) async throws -> Bool {
@@ -48,17 +56,17 @@ extension ClientOperations {
         case .firstSync: return hasSynced(try await status())
         case .stream(let stream): return hasSynced(stream, try await status())
         case .queueEmpty: return try await isTrue(Self.isQueueEmpty)
-        case .upToDate: return try await isUpToDate()
+        case .upToDate: return try await isUpToDate(orTakesOver: false)
         case .attachments: return try await isTrue(try requiredAttachments().isSettled)
         }
     }
 
-    private func wait(for condition: ClientRequest.Condition) async throws {
+    private func wait(for condition: ClientRequest.Condition, hasLimit: Bool) async throws {
         switch condition {
         case .firstSync: try await waitForStatus { hasSynced($0) }
         case .stream(let stream): try await waitForStatus { hasSynced(stream, $0) }
         case .queueEmpty: try await waitForQuery(Self.isQueueEmpty)
-        case .upToDate: try await waitUntilUpToDate()
+        case .upToDate: try await waitUntilUpToDate(orTakesOver: hasLimit)
         case .attachments: try await waitForQuery(try requiredAttachments().isSettled)
         }
     }
@@ -95,7 +103,7 @@ extension ClientOperations {
     /// applied, what was written here included.
     ///
     /// Looked at after each state of syncing and each change of the queue or the target.
-    private func waitUntilUpToDate() async throws {
+    private func waitUntilUpToDate(orTakesOver: Bool) async throws {
         let (signs, sign) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -108,7 +116,7 @@ extension ClientOperations {
             }
             defer { group.cancelAll() }
             for await _ in signs {
-                if try await isUpToDate() { return }
+                if try await isUpToDate(orTakesOver: orTakesOver) { return }
             }
             // What ended the signs: an error of the database, which the group throws, or the end of this task.
             group.cancelAll()
@@ -122,12 +130,14 @@ extension ClientOperations {
     /// The stream is asked about before and after the database: a checkpoint that is announced in between is not
     /// missed. What the service knows and has not announced nobody here can know.
     ///
-    /// - Throws: `ClientError` while another process has the stream; what the SDK throws.
-    private func isUpToDate() async throws -> Bool {
+    /// - Parameter orTakesOver: whether it is worth waiting for the end of another process that has the stream.
+    /// - Returns: whether it is so.
+    /// - Throws: `ClientError` while another process has the stream, unless that is so; what the SDK throws.
+    private func isUpToDate(orTakesOver: Bool) async throws -> Bool {
         guard !checkpoints.isSyncedElsewhere else {
-            throw ClientError(
-                "another process syncs this file, and what it still lacks is not known here; this one takes over when "
-                    + "that ends", code: .invalidState)
+            // Without a limit of time it might be for ever.
+            if orTakesOver { return false }
+            throw ClientError(Self.elsewhere, code: .invalidState)
         }
         guard checkpoints.isCurrent else { return false }
         let isUploaded = try await isTrue(Self.isUploaded)

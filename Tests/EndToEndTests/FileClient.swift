@@ -92,9 +92,11 @@ final class FileClient: Sendable {
         try await waitForAll()
     }
 
-    /// Waits until nothing is missing, files included; for the one that syncs the database.
+    /// Waits until nothing is missing, files included; for the one that syncs the database, or is about to take over.
     func waitForAll() async throws {
-        try await ask("wait", [JSONMember("for", .string("up-to-date"))])
+        let limit = Int64(TestOptions.deadline / .seconds(1))
+        try await ask(
+            "wait", [JSONMember("for", .string("up-to-date")), JSONMember("timeout", .integer(limit))])
         try await waitForFiles()
     }
 

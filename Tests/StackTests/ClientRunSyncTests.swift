@@ -303,12 +303,16 @@ struct ClientRunSyncTests {
             #"{"id":5,"op":"wait","for":"up-to-date"}"#,
             #"{"id":6,"op":"wait","for":"up-to-date","timeout":0}"#,
             #"{"id":7,"op":"wait","for":"up-to-date","timeout":600}"#,
-            #"{"id":8,"op":"wait","for":"queue-empty"}"#)
-        for id in [2, 5, 6, 7] {
+            #"{"id":8,"op":"wait","for":"queue-empty"}"#,
+            #"{"id":10,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+        for id in [2, 5, 6] {
             let answer = try await client.answered(id)
             #expect(answer["code"] == .string("invalidState"))
             #expect(answer["error"]?.stringValue?.hasPrefix("another process syncs this file") == true)
         }
+        let late = try await client.answered(10)
+        #expect(late["code"] == .string("timedOut"))
+        #expect(late["error"]?.stringValue?.contains("another process syncs this file") == true)
         // What the file itself says is waited for all the same.
         #expect(try await client.answered(8)["ok"] == .bool(true))
         another.release()
@@ -318,6 +322,8 @@ struct ClientRunSyncTests {
         }
         stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
         #expect(try await client.ask(#"{"id":9,"op":"wait","for":"up-to-date"}"#)["ok"] == .bool(true))
+        // With a limit of time it has waited for that.
+        #expect(try await client.answered(7)["ok"] == .bool(true))
         #expect(try await client.end() == 0)
         folder.remove()
     }
