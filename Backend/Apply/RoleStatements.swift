@@ -21,12 +21,9 @@ enum RoleStatements {
 extension SessionSettings {
     /// The statement that sets them and then takes a role.
     ///
-    /// - Parameters:
-    ///   - role: the role; nil takes none.
-    ///   - durability: when the transaction has to be on the disk.
+    /// - Parameter role: the role; nil takes none.
     /// - Returns: the statement.
-    func statement(as role: DatabaseRole?, _ durability: Durability = .now) -> PostgresStatement {
-        let statement = statement(durability)
+    func statement(as role: DatabaseRole?) -> PostgresStatement {
         guard let role else { return statement }
         var values = statement.values
         values.append(role.name)

@@ -28,8 +28,6 @@ struct TransactionAttempt {
     let isolates: Bool
     /// Whether it is a piece: what is bad in it is left out.
     let isPiece: Bool
-    /// When it has to be on the disk; a rejection and a piece are before they are answered.
-    let durability: SessionSettings.Durability
     private let clientID: String?
     private let confirmedOpID: Int64
     private let attemptID: String
@@ -39,9 +37,6 @@ struct TransactionAttempt {
     /// When the pipeline of the present plan was sent.
     private let sent = Lock<ContinuousClock.Instant?>(nil)
 
-    /// Whether it ended with a COMMIT that waited for the disk, and so for all that it has seen: what the ledger knew, and
-    /// what was committed before.
-    private(set) var isOnDisk = false
     private var machine = Machine()
     /// The number of the knowledge of the catalog that was planned with last.
     private var knownNumber = 0
@@ -73,14 +68,12 @@ struct TransactionAttempt {
     ///   - isolates: whether it may be cut.
     ///   - isPiece: whether it is a piece.
     ///   - poison: how what it is a piece of failed so often that it was cut.
-    ///   - durability: when it has to be on the disk.
     ///   - times: how long it may take.
     ///   - end: when the request must have ended, which may be before.
     init(
         tools: UploadTools, context: UploadContext, transaction: UploadTransaction, of request: UploadRequest,
         payload: [JSON], refusals: [Int: Refusal], isolates: Bool, isPiece: Bool = false,
-        poison: Refusal? = nil, durability: SessionSettings.Durability = .now, times: UploadApplier.Times,
-        until end: ContinuousClock.Instant
+        poison: Refusal? = nil, times: UploadApplier.Times, until end: ContinuousClock.Instant
     ) {
         self.tools = tools
         self.context = context
@@ -90,7 +83,6 @@ struct TransactionAttempt {
         self.isolates = isolates
         self.isPiece = isPiece
         self.poison = poison
-        self.durability = durability
         self.times = times
         deadline = min(end, arrival + times.transaction)
         clientID = request.clientID
@@ -259,7 +251,7 @@ struct TransactionAttempt {
         let pipeline = TransactionPipeline(
             TransactionOpening(
                 context, tools.settings, tools.roles, catalog: plan.catalog, claim: claim, verdict: .applied,
-                entry: claim.entry(.applied), durability: durability),
+                entry: claim.entry(.applied)),
             work: plan.steps.map(\.statement))
         let asked = ContinuousClock.now
         let outcome = try await tools.pool.withConnection(until: deadline) {
@@ -274,7 +266,6 @@ struct TransactionAttempt {
         switch outcome {
         case .disabled: return .disabled
         case .committed(let results):
-            isOnDisk = durability == .now
             answer.executed(plan, touched: plan.touched(results))
             await tools.catalog.committed(plan.work(), at: .now)
             return .committed
@@ -313,7 +304,6 @@ struct TransactionAttempt {
         switch outcome {
         case .disabled: return .disabled
         case .committed(let answer, let letters):
-            isOnDisk = true
             self.answer = answer
             tools.quota.add(letters, of: context.subject)
             let executed = answer.result.operations.filter { $0.status != "rejected" }.map(\.index)
@@ -386,7 +376,6 @@ struct TransactionAttempt {
         switch outcome {
         case .disabled: return .disabled
         case .committed:
-            isOnDisk = true
             answer = rejected
             tools.quota.add(letter.usage, of: context.subject)
             tools.log.info(

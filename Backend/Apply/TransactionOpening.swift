@@ -22,18 +22,16 @@ package struct TransactionOpening: Sendable {
     ///   - claim: what it executes or rejects.
     ///   - verdict: what becomes of it when the transaction commits.
     ///   - entry: the claim's entry in the ledger; nil if it comes later.
-    ///   - durability: when it has to be on the disk.
     package init(
         _ context: UploadContext, _ settings: SessionSettings, _ roles: RoleSettings,
-        catalog: [CatalogEntry], claim: LedgerClaim, verdict: LedgerClaim.Verdict, entry: PostgresStatement?,
-        durability: SessionSettings.Durability = .now
+        catalog: [CatalogEntry], claim: LedgerClaim, verdict: LedgerClaim.Verdict, entry: PostgresStatement?
     ) {
         let role = context.role ?? roles.first
         // Whatever the database's default is: behind the lock of a claim, what others have committed must be seen. Whether it
         // may be written is the operator's to say.
         var statements = [
             PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED", keepsRows: false),
-            settings.statement(as: role, durability),
+            settings.statement(as: role),
         ]
         // Partitions have the columns of their table, and there may be thousands.
         let locked = catalog.filter(\.isLockable).map { "ONLY \($0.name.quoted)" }

@@ -39,9 +39,6 @@ package struct UploadApplier: Sendable {
 
     /// Applies a request.
     ///
-    /// What is committed is on the disk when this returns: the last transaction waits for that, and for those before it,
-    /// which need not wait each for itself.
-    ///
     /// - Parameters:
     ///   - body: the request.
     ///   - context: who sent it.
@@ -50,36 +47,11 @@ package struct UploadApplier: Sendable {
     ///   where nothing is to be applied and nobody can tell that, `DeadLetterQuota.Exhausted` where
     ///   its user came to the quota within it, `CancellationError`.
     package func apply(_ body: UploadBody, context: UploadContext) async throws -> [UploadResult] {
-        var isOnDisk = true
-        let results = try await apply(body, context, &isOnDisk)
-        if !isOnDisk { try await flush() }
-        return results
-    }
-
-    /// Has everything on the disk that is committed.
-    ///
-    /// Also behind the end of a request, and when nobody waits for it any more: without this nothing of it may be said.
-    private func flush() async throws {
-        let (tools, end) = (tools, ContinuousClock.now + times.last)
-        try await Task {
-            try await tools.pool.withConnection(until: end) { connection in
-                for outcome in try await connection.pipeline(tools.settings.flush, until: end) {
-                    if let error = outcome.error { throw error }
-                }
-            }
-        }.value
-    }
-
-    /// Applies a request; says whether all that its results say is on the disk.
-    private func apply(
-        _ body: UploadBody, _ context: UploadContext, _ isOnDisk: inout Bool
-    ) async throws -> [UploadResult] {
         let end = ContinuousClock.now + times.request
         // Whatever has operations asks within its transaction.
         if body.request.transactions.allSatisfy(\.operations.isEmpty) {
             try await requireEnabled(context.subject, until: end)
         }
-        let last = body.request.transactions.lastIndex { !$0.operations.isEmpty }
         var results: [UploadResult] = []
         var isStopped = false
         for (index, transaction) in body.request.transactions.enumerated() {
@@ -91,13 +63,11 @@ package struct UploadApplier: Sendable {
                 results.append(UploadResult(status: .success, txID: transaction.id))
                 continue
             }
-            let durability = index == last ? SessionSettings.Durability.now : .withTheNext
             do {
                 let result = try await apply(
                     Piece(
                         transaction: transaction, payload: body.payloads[index].arrayValue ?? [],
-                        refusals: body.refusals[index]), of: body.request, context, durability, until: end,
-                    &isOnDisk)
+                        refusals: body.refusals[index]), of: body.request, context, until: end)
                 results.append(result)
                 guard result.status == .fatalError else { continue }
                 isStopped = !continuesAfterFatalError
@@ -156,39 +126,32 @@ package struct UploadApplier: Sendable {
 
     private func apply(
         _ whole: Piece, of request: UploadRequest, _ context: UploadContext,
-        _ durability: SessionSettings.Durability, until end: ContinuousClock.Instant, _ isOnDisk: inout Bool
+        until end: ContinuousClock.Instant
     ) async throws -> UploadResult {
         let isolates = isolatesLegacyBatches && request.dialect == .batch
-        switch try await run(
-            whole, of: request, context, isolates: isolates, isPiece: false, durability, until: end, &isOnDisk
-        )
-        {
+        switch try await run(whole, of: request, context, isolates: isolates, isPiece: false, until: end) {
         case .result(let result): return result
         case .cut(let poison):
-            return try await applyPieces(
-                of: whole, of: request, context, poison: poison, until: end, &isOnDisk)
+            return try await applyPieces(of: whole, of: request, context, poison: poison, until: end)
         }
     }
 
     private func run(
         _ piece: Piece, of request: UploadRequest, _ context: UploadContext, isolates: Bool, isPiece: Bool,
-        _ durability: SessionSettings.Durability = .now, poison: Refusal? = nil,
-        until end: ContinuousClock.Instant, _ isOnDisk: inout Bool
+        poison: Refusal? = nil, until end: ContinuousClock.Instant
     ) async throws -> TransactionAttempt.Outcome {
         var attempt = TransactionAttempt(
             tools: tools, context: context, transaction: piece.transaction, of: request,
             payload: piece.payload,
             refusals: piece.refusals, isolates: isolates, isPiece: isPiece, poison: poison,
-            durability: durability, times: times, until: end)
-        let outcome = try await attempt.run()
-        isOnDisk = attempt.isOnDisk
-        return outcome
+            times: times, until: end)
+        return try await attempt.run()
     }
 
     /// Applies what can be applied and rejects the rest, each operation for itself.
     private func applyPieces(
         of whole: Piece, of request: UploadRequest, _ context: UploadContext, poison: Refusal?,
-        until end: ContinuousClock.Instant, _ isOnDisk: inout Bool
+        until end: ContinuousClock.Instant
     ) async throws -> UploadResult {
         var result = UploadResult(status: .success, txID: whole.transaction.id, replayed: true)
         let count = whole.transaction.operations.count
@@ -202,7 +165,7 @@ package struct UploadApplier: Sendable {
             do {
                 switch try await run(
                     whole.cut(range), of: request, context, isolates: true, isPiece: true,
-                    poison: isAlone ? alonePoison : poison, until: end, &isOnDisk)
+                    poison: isAlone ? alonePoison : poison, until: end)
                 {
                 case .cut(let ofPiece):
                     aloneUntil = range.upperBound

@@ -5,14 +5,6 @@ import PowerSyncPostgres
 /// They are asked for when a connection is made, and said again in each transaction: a pooler may drop what was asked for,
 /// and one in transaction mode hands out another connection each time.
 package struct SessionSettings: Sendable, Hashable {
-    /// When a transaction has to be on the disk (`synchronous_commit`).
-    package enum Durability: Sendable {
-        /// Before its COMMIT is answered.
-        case now
-        /// With the next one whose is, before which nobody is told of it: the log is written in its order.
-        case withTheNext
-    }
-
     private let names: [String]
     private let values: [String]
     private let sql: String
@@ -52,24 +44,6 @@ package struct SessionSettings: Sendable, Hashable {
     ///
     /// The values are parameters, so that a connection that prepares statements parses and plans it once.
     var statement: PostgresStatement { PostgresStatement(sql, parameters, keepsRows: false) }
-
-    /// The same for a transaction of another durability.
-    func statement(_ durability: Durability) -> PostgresStatement {
-        guard durability == .withTheNext else { return statement }
-        let values = zip(names, values).map { name, value in name == "synchronous_commit" ? "off" : value }
-        return PostgresStatement(sql, PostgresParameters(values + ["UTF8"]), keepsRows: false)
-    }
-
-    /// A transaction that does nothing but have all on the disk that is committed.
-    var flush: [PostgresStatement] {
-        [
-            PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED", keepsRows: false), statement,
-            // A transaction that writes nothing waits for nothing. What follows the log does not get to see this.
-            PostgresStatement(
-                "SELECT pg_catalog.pg_logical_emit_message(true, 'psb', '')", keepsRows: false),
-            PostgresStatement("COMMIT", keepsRows: false),
-        ]
-    }
 
     /// Which of them a connection does not have.
     ///

@@ -59,6 +59,13 @@ enum DatabaseRemoval {
             connection.setBusyTimeout(.zero)
             // One of them may have the key, without which an encrypted file is taken for no database.
             try DatabaseOpener.runFirst(initialStatements, on: connection)
+            // What they attach stays as it is, and is nobody's reason to keep this file.
+            let attached = try connection.query(
+                "SELECT name FROM pragma_database_list WHERE name NOT IN ('main', 'temp')"
+            ) {
+                $0.string(0)
+            }
+            for name in attached { try connection.execute("DETACH \(SQLText.identifier(name))") }
             // SQLite gives the log up only if no other connection has the file open, and from then on the lock counts.
             try connection.execute("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
             return connection

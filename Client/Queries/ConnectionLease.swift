@@ -141,7 +141,9 @@ extension ConnectionLease: StatementContext {
     ]
 
     func refuseWriting(sql: String) throws {
-        let word = SQLiteStatement.words(of: sql, limit: 1).first ?? ""
+        // EXPLAIN QUERY PLAN and the word behind it: a PRAGMA has its effect also where it is to be explained alone.
+        let explaining: Set = ["EXPLAIN", "QUERY", "PLAN"]
+        let word = SQLiteStatement.words(of: sql, limit: 4).first { !explaining.contains($0) } ?? ""
         let isPragma = word == "PRAGMA"
         // Asked before it is compiled, by which a PRAGMA may have its effect already.
         if Self.changingWords.contains(word) || isPragma && Self.sets(sql) {
@@ -159,7 +161,8 @@ extension ConnectionLease: StatementContext {
 
     /// Whether a PRAGMA has a value that is not the name of what it tells of.
     private static func sets(_ pragma: String) -> Bool {
-        if pragma.contains("=") { return true }
+        // A comment may hold anything.
+        if ["=", "/*", "--"].contains(where: { pragma.contains($0) }) { return true }
         guard let bracket = pragma.firstIndex(of: "(") else { return false }
         let name = pragma[..<bracket].split { !$0.isLetter && $0 != "_" }.last?.lowercased() ?? ""
         return !["_info", "_xinfo", "_list", "_check"].contains { name.hasSuffix($0) }

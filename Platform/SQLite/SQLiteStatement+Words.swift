@@ -33,8 +33,9 @@ extension SQLiteStatement {
     private static func skipGap(_ rest: inout Substring.UTF8View, semicolons: Bool) {
         while let byte = rest.first {
             switch byte {
-            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\u{0C}"),
-                UInt8(ascii: "\r"):
+            // The vertical tab is white space behind other white space alone; before anything else it is an error.
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\u{0B}"),
+                UInt8(ascii: "\u{0C}"), UInt8(ascii: "\r"):
                 rest = rest.dropFirst()
             case UInt8(ascii: ";") where semicolons: rest = rest.dropFirst()
             // A byte order mark is white space.

@@ -203,7 +203,8 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// Lets the log begin anew without having its file cut, which takes as long as many commits, until it is truncated.
+    /// Lets the log begin anew without having its file cut, which takes as long as many commits, until it is truncated; unless
+    /// a reader has made it longer than it becomes without one.
     ///
     /// - Parameter connection: The one that writes.
     /// - Throws: SQLite's error.
@@ -213,7 +214,11 @@ final class WALCheckpointer: Sendable {
         else {
             return
         }
-        try connection.execute("PRAGMA journal_size_limit = -1")
+        let pageSize = try connection.one("PRAGMA page_size", [], { $0.int64(0) }) ?? 4096
+        // A page in the log has a head of 24 bytes, and the log one of 32 (sqlite.org/fileformat2.html, 4).
+        let longest = state.change(waking: .nobody) { Int64($0.limits.longestLog) } * (pageSize + 24) + 32
+        guard longest > limit else { return }
+        try connection.execute("PRAGMA journal_size_limit = \(longest)")
         state.change(waking: .nobody) { $0.fileLimit = limit }
     }
 

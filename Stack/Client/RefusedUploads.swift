@@ -75,9 +75,9 @@ final class RefusedUploads: Sendable {
         switch verdict.outcome {
         // That comes with its changes, to be decided.
         case .needsDecision: break
-        // It says nothing of the one before it.
-        case .notAttempted: break
-        case .accepted, .retryLater: state.withLock { $0.undecided = nil }
+        // They decide nothing of the one that waits.
+        case .notAttempted, .retryLater: break
+        case .accepted: state.withLock { $0.undecided = nil }
         case .rejected:
             state.withLock { $0.undecided = nil }
             tell(RefusedUpload(verdict))

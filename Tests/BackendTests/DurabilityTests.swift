@@ -11,7 +11,7 @@ import Testing
     import Darwin
 #endif
 
-/// What is answered is on the disk (backend 5.1), although of the transactions of a request the last alone waits for that.
+/// What is answered is on the disk (backend 5.1).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct DurabilityTests {
     /// A transaction that puts a row of `lists`, or of `todos`.
@@ -25,39 +25,7 @@ struct DurabilityTests {
         #"{"v":1,"client_id":"c","transactions":[\#(transactions.joined(separator: ","))]}"#
     }
 
-    /// How the transactions have committed since the last look.
-    private func settings(_ backend: TestBackend) async throws -> [String?] {
-        let rows = try await backend.query("SELECT setting FROM settings ORDER BY n")
-        _ = try await backend.query("TRUNCATE settings")
-        return rows.map { $0[0] }
-    }
-
-    @Test func theLastTransactionAloneWaits() async throws {
-        let schema =
-            TestBackend.demoTables + """
-                CREATE TABLE settings (n int GENERATED ALWAYS AS IDENTITY, setting text);
-                CREATE FUNCTION note_setting() RETURNS trigger LANGUAGE plpgsql AS
-                    $$ BEGIN INSERT INTO settings(setting) VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
-                CREATE TRIGGER notes AFTER INSERT ON lists FOR EACH ROW EXECUTE FUNCTION note_setting();
-                """
-        let empty = #"{"tx_id":7,"crud":[]}"#
-        try await TestBackend.with(schema: schema) { backend in
-            let three = try await backend.upload(body(put(1), put(2), put(3)))
-            #expect(three.results == ["success", "success", "success"])
-            let ofThree = try await settings(backend)
-            #expect(ofThree == ["off", "off", "on"])
-            let one = try await backend.upload(body(put(4)))
-            #expect(one.results == ["success"])
-            let ofOne = try await settings(backend)
-            #expect(ofOne == ["on"])
-            let before = try await backend.upload(body(put(5), put(6), empty))
-            #expect(before.results == ["success", "success", "success"])
-            let ofBoth = try await settings(backend)
-            #expect(ofBoth == ["off", "on"])
-        }
-    }
-
-    /// What the answer stands on but the COMMIT of a last transaction.
+    /// What else the answer tells of than a last transaction that commits.
     enum Ending: CaseIterable {
         /// Nothing.
         case committed

@@ -17,7 +17,7 @@ struct StatementWordsTests {
     }
 
     /// What the words are told of is what SQLite runs.
-    @Test(arguments: [";; begin", "-- a\n/* b */\u{FEFF}BEGIN", "\u{0C}BEGIN;"])
+    @Test(arguments: [";; begin", "-- a\n/* b */\u{FEFF}BEGIN", "\u{0C}BEGIN;", " \u{0B}BEGIN"])
     func whatStandsBeforeThemSQLiteSkips(sql: String) throws {
         let connection = try SQLiteConnection(path: ":memory:")
         try connection.prepare(sql).run()

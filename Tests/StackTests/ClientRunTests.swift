@@ -133,7 +133,8 @@ struct ClientRunTests {
             let statements = [
                 "CREATE TEMP TABLE items AS SELECT 'x' AS id, 8 AS n", "BEGIN", "SAVEPOINT s",
                 "ATTACH ':memory:' AS other", "VACUUM", "VACUUM INTO '\(copy)'",
-                "PRAGMA case_sensitive_like = ON",
+                "PRAGMA case_sensitive_like = ON", "EXPLAIN PRAGMA case_sensitive_like = ON",
+                "PRAGMA case_sensitive_like/*_list*/(1)",
             ]
             for (index, sql) in statements.enumerated() {
                 for (offset, operation) in ["read", "watch"].enumerated() {

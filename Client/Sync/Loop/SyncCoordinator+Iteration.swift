@@ -159,7 +159,9 @@ extension SyncCoordinator {
                 try await database.cutLog()
             }
         } catch {
-            if !Task.isCancelled { log(.warning, "The log of the database stays long: \(error)") }
+            // Left to the next stream.
+            if Task.isCancelled { return completion.raise() }
+            log(.warning, "The log of the database stays long: \(error)")
         }
     }
 

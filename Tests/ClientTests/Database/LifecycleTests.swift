@@ -294,6 +294,19 @@ struct LifecycleTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    @Test func whatAnInitialStatementAttachesStaysAsItIs() async throws {
+        let (folder, others) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let other = try SQLiteConnection(path: others.file())
+        try other.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
+        let test = try TestDatabase(
+            folder: folder, initialStatements: ["ATTACH '\(others.file())' AS other"])
+        try await test.insertUser("A")
+        try await test.database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        #expect(try other.one("PRAGMA journal_mode") { $0.string(0) } == "wal")
+        other.close()
+    }
+
     @Test(.enabled(if: Processes.areOpenFilesKnown))
     func droppingTheLastReferenceLetsGoOfTheFile() async throws {
         let folder = try TemporaryDirectory()

@@ -76,6 +76,7 @@ struct TransactionTests {
 
     @Test(arguments: [
         "COMMIT", "end transaction;", "; -- done\n/* really */ commit", "ROLLBACK", "rollback transaction",
+        " \u{0B}COMMIT",
     ])
     func aStatementThatWouldEndTheTransactionIsRefused(sql: String) async throws {
         let test = try TestDatabase()
