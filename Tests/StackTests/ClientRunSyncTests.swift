@@ -198,6 +198,25 @@ struct ClientRunSyncTests {
         }
     }
 
+    /// That the backend says to come again decides nothing of what it has left to the client.
+    @Test func whatIsToComeAgainMeanwhileCanStillBeDiscarded() async throws {
+        let (isBusy, refusing) = (Lock(false), ScriptedPeer.refusing("bad", isUndecided: true))
+        let results: @Sendable (String) -> String? = { request in
+            isBusy.withLock { $0 } ? #"{"status":"retryable_error"}"# : refusing(request)
+        }
+        try await with(results: results) { client, peer in
+            _ = try await client.ask(Self.insert("bad", id: 1))
+            _ = try await client.ask(Self.connect)
+            _ = try await peer.stream()
+            try await wait(for: "the event") { client.events("rejected").count == 1 }
+            isBusy.withLock { $0 = true }
+            let attempts = peer.requests("POST /api/data ").count
+            try await wait(for: "more attempts") { peer.requests("POST /api/data ").count > attempts + 2 }
+            #expect(try await client.ask(#"{"id":2,"op":"discard"}"#)["count"] == .number("1"))
+            #expect(try await client.ask(#"{"id":3,"op":"wait","for":"queue-empty"}"#)["ok"] == .bool(true))
+        }
+    }
+
     @Test func checkpointRequestsTakeThePlaceOfWriteCheckpointsWhereAskedFor() async throws {
         try await with(usesCheckpointRequests: true) { client, peer in
             _ = try await client.ask(Self.connect)
